@@ -64,11 +64,11 @@ def test_a_link_in_the_place_of_a_directory_is_not_opened(
     link.symlink_to(secret)
     give(link, account)
     with (
-        pytest.raises(ReplacedError, match=f"^{link} is not a directory any more"),
+        pytest.raises(ReplacedError, match=f"^{link} is no longer a directory"),
         AccountDirectory.opened(link, account),
     ):
         pass
-    with pytest.raises(ReplacedError, match=f"^{link} is not a directory any more"):
+    with pytest.raises(ReplacedError, match=f"^{link} is no longer a directory"):
         remove_directory(link, account)
     assert (secret / "file").exists()
 
@@ -76,7 +76,7 @@ def test_a_link_in_the_place_of_a_directory_is_not_opened(
 @as_root
 def test_a_directory_of_somebody_else_is_not_opened(secret: Path, account: Account) -> None:
     with (
-        pytest.raises(ReplacedError, match=f"not a directory of the user {account.name}"),
+        pytest.raises(ReplacedError, match=f"no longer a directory of the user {account.name}"),
         AccountDirectory.opened(secret, account),
     ):
         pass
@@ -108,7 +108,7 @@ def test_only_regular_files_of_the_account_are_read(
     put(place / "postmaster.pid", secret)
     with (
         AccountDirectory.opened(place, account) as opened,
-        pytest.raises(ReplacedError, match=r"postmaster\.pid is not a regular file"),
+        pytest.raises(ReplacedError, match=r"postmaster\.pid is no longer a regular file"),
     ):
         opened.read("postmaster.pid", 100)
 
@@ -131,7 +131,7 @@ def test_what_is_deleted_is_never_behind_a_link(
     with AccountDirectory.opened(place, account) as opened:
         opened.unlink("to-file")
         opened.unlink("gone")
-        with pytest.raises(ReplacedError, match="folder is not a file any more"):
+        with pytest.raises(ReplacedError, match="folder is no longer a file"):
             opened.unlink("folder")
         assert opened.names() == ["folder", "to-secret"]
     remove_directory(place, account)
@@ -169,7 +169,7 @@ def test_links_on_the_way_to_a_file_are_refused(
     assert files_below(place / "other", "*/1") == [], "as deep as the pattern, from there"
     assert files_below(place, "**/1") == [place / "other" / "1"]
     with (
-        pytest.raises(ReplacedError, match="base is not a directory any more"),
+        pytest.raises(ReplacedError, match="base is no longer a directory"),
         file_below(place, place / "base" / "file", account),
     ):
         pass
@@ -194,6 +194,6 @@ def test_a_directory_of_somebody_else_is_not_given_to_the_account(
     others = open_dir / "others"
     others.mkdir()
     os.chown(others, account.uid + 1, account.gid)
-    with pytest.raises(OSError, match="belongs to somebody else"):
+    with pytest.raises(OSError, match="belongs to another user"):
         account.make_owner_of(others)
     assert others.stat().st_uid == account.uid + 1

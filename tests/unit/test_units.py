@@ -97,7 +97,7 @@ def test_reads_percentages(text: str, share: float) -> None:
     [
         ("wide", "write 3% or 0.5%"),
         ("-3%", "write 3% or 0.5%"),
-        ("0.03", "may mean 0.03% or 3%: write it with its sign"),
+        ("0.03", "is ambiguous: write 0.03% or 3%"),
     ],
 )
 def test_refuses_what_is_no_percentage_or_two(text: str, complaint: str) -> None:

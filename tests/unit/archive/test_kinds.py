@@ -66,8 +66,8 @@ def test_an_import_of_the_other_kind_is_not_replaced(
     slowdust("import", first, both)
     before = report(slowdust, "both")
     complaint = slowdust("import", second, both, code=2)
-    assert f"'both' in results is the import of {both} as {first}, and is not replaced" in complaint
-    assert f"by that of {both} as {second}: choose another --name" in complaint
+    assert f"'both' in results is the import of {both} as {first}; the import" in complaint
+    assert f"of {both} as {second} does not replace it: choose another --name" in complaint
     assert report(slowdust, "both") == before
     slowdust("import", first, both)
     slowdust("import", second, both, "--name", "other")
@@ -82,5 +82,5 @@ def test_an_import_of_another_directory_is_not_replaced(
     moved.parent.mkdir()
     both.rename(moved)
     complaint = slowdust("import", kind, moved, code=2)
-    assert f"is the import of {both} as {kind}, and is not replaced by that of {moved}" in complaint
+    assert f"is the import of {both} as {kind}; the import of {moved}" in complaint
     assert "choose another --name" in complaint

@@ -329,7 +329,7 @@ def test_version_outside_of_the_catalog_is_used_listed_and_removed(
     [
         (
             ["mysql@8.0.40", "mysql@8.0.39", "--sha256", "0" * 64],
-            "2 builds and 1 --sha256: give one for each",
+            "2 builds but 1 --sha256: give one per build",
         ),
         (
             ["mysql@5.6.24", "--sha256", "0" * 64],

@@ -59,7 +59,7 @@ def test_add_and_remove_a_directory(registry: Registry, open_dir: Path) -> None:
 
 @pytest.mark.parametrize("name", ["postgres", "postgres@", "@17.6"])
 def test_name_without_version_is_wrong_use(registry: Registry, name: str) -> None:
-    with pytest.raises(UsageError, match=r"write DBMS@VERSION, for example postgres@17\.6"):
+    with pytest.raises(UsageError, match=r"write DBMS@VERSION, such as postgres@17\.6"):
         invoke("get", name)
 
 
@@ -94,7 +94,7 @@ def test_damaged_allocator_is_none_and_can_be_removed(registry: Registry, open_d
     [
         (["get", "allocator@hoard"], "unknown allocator 'hoard': choose jemalloc, tcmalloc"),
         (["remove", "allocator@hoard"], "unknown allocator 'hoard'"),
-        (["get", "allocator@jemalloc", "--sha256", "0" * 64], "are for builds: leave them out for"),
+        (["get", "allocator@jemalloc", "--sha256", "0" * 64], "apply to builds, not to allocators"),
     ],
 )
 def test_wrong_use_of_allocators(registry: Registry, arguments: list[str], message: str) -> None:

@@ -142,7 +142,7 @@ def test_each_problem_has_a_line_of_its_own() -> None:
 
 def test_what_is_no_text_is_refused() -> None:
     Path("mine.toml").write_bytes(b"name = '\xff'")
-    with pytest.raises(UsageError, match=r"mine.toml is not text in UTF-8: byte 8"):
+    with pytest.raises(UsageError, match=r"mine.toml is not UTF-8 .byte 8"):
         read_spec(Path("mine.toml"))
 
 

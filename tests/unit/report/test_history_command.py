@@ -147,7 +147,7 @@ def test_one_experiment_without_a_history_is_not_told_in_the_plural(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["history"], "there is no history"),
+        (["history"], "no history"),
         (["history", "missing"], "missing"),
         (["history", "--bands", "5"], "CHANGE,BIG"),
         (["report", "--bands", "15,5"], "CHANGE <= BIG"),

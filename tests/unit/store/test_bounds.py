@@ -53,8 +53,8 @@ def _change_slice(folder: Folder, change: Change) -> None:
         (lambda m: m.update(schema=0), "Expected `int` >= 1 - at `$.schema`"),
         (lambda m: m.update(schema=-1), "Expected `int` >= 1 - at `$.schema`"),
         (lambda m: m.update(contenders=[]), "it has no contenders"),
-        (lambda m: m.update(base="another"), "the base 'another' is no contender"),
-        (lambda m: m["contenders"].append(m["contenders"][0]), "two contenders have one name"),
+        (lambda m: m.update(base="another"), "the base 'another' is not a contender"),
+        (lambda m: m["contenders"].append(m["contenders"][0]), "two contenders have the same name"),
         (lambda m: m["method"].update(incarnations=0), "Expected `int` >= 1"),
     ],
 )
@@ -92,13 +92,13 @@ def test_slices_that_come_twice(folder: Folder) -> None:
     path = folder.path / "slices.ndjson"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines, lines[3]]))
-    with pytest.raises(SlowdustError, match=f"records 4 and {len(lines) + 1} are of the same plac"):
+    with pytest.raises(SlowdustError, match=f"records 4 and {len(lines) + 1} have the same plac"):
         folder.read_slices()
 
 
 def test_more_than_a_report_is_made_of(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slowdust.store.folder.MOST_SLICES", 10)
-    with pytest.raises(UsageError, match="has more than 10 slices, of which no report is made"):
+    with pytest.raises(UsageError, match="has more than 10 slices, too many for a report"):
         folder.read_slices()
 
     def many(manifest: dict[str, Any]) -> None:
@@ -107,7 +107,7 @@ def test_more_than_a_report_is_made_of(folder: Folder, monkeypatch: pytest.Monke
         manifest["contenders"].extend(added)
 
     _change_manifest(folder, many)
-    with pytest.raises(UsageError, match=f"a report has at most {MOST_CONTENDERS}"):
+    with pytest.raises(UsageError, match=f"at most {MOST_CONTENDERS}"):
         folder.read_manifest()
 
 

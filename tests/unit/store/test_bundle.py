@@ -88,10 +88,10 @@ def test_it_may_get_another_name(tmp_path: Path, folder: Folder, file: Path) -> 
 
 
 def test_nothing_is_overwritten(tmp_path: Path, folder: Folder, file: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is a 'night' in .* already"):
+    with pytest.raises(UsageError, match="'night' already exists in"):
         unpack(file, folder.path.parent)
     content = file.read_bytes()
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         pack(folder, file)
     assert file.read_bytes() == content
 
@@ -125,7 +125,7 @@ def test_two_experiments_or_a_file_twice_are_refused(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "twice", "w:gz") as archive:
         for _ in range(2):
             archive.addfile(tarfile.TarInfo("a/manifest.json"))
-    with pytest.raises(SlowdustError, match="a file is in it twice"):
+    with pytest.raises(SlowdustError, match="it has a file twice"):
         unpack(tmp_path / "twice", tmp_path / "results")
 
 
@@ -174,5 +174,5 @@ def test_damaged_files_leave_nothing_behind(tmp_path: Path, file: Path) -> None:
 
 
 def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="does not exist"):
         unpack(tmp_path / "none", tmp_path / "results")

@@ -37,13 +37,13 @@ def test_engine_config_and_environment_follow_the_version() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("postgres", "names no range: write postgres@FIRST..LAST"),
-        ("postgres@17.6", "is no range"),
+        ("postgres", "is not a range: write postgres@FIRST..LAST"),
+        ("postgres@17.6", "is not a range"),
         ("postgres@18..17", "has no release of postgres"),
         ("postgres@17.6..17.6", r"has only 17\.6 of postgres"),
         ("postgres@99..100", "has no release of postgres"),
         ("oracle@1..2", "unknown dbms 'oracle'"),
-        ("postgres@15..beta", "is no range"),
+        ("postgres@15..beta", "is not a range"),
         ("postgres@15..16:small:small", "is not a contender"),
     ],
 )
@@ -125,5 +125,5 @@ def test_subjects_may_have_any_character(repository: Path) -> None:
 
 @needs("git")
 def test_releases_and_commits_are_not_mixed(repository: Path) -> None:
-    with pytest.raises(UsageError, match="choose one"):
+    with pytest.raises(UsageError, match="write postgres only"):
         committed("postgres@15..16", str(repository), "begin", "last", print)

@@ -228,7 +228,7 @@ def test_tables_and_columns_whose_names_want_quotation_marks_are_left_out() -> N
     assert [table.name for table in made.tables] == ["books"]
     [(text, _, why)] = refused
     assert text == "the table My Books"
-    assert "'My Books' cannot be a name" in why
+    assert "'My Books' is not a valid name" in why
 
 
 def test_a_table_with_a_reserved_name_is_left_out_with_its_statements(

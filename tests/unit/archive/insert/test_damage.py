@@ -22,7 +22,7 @@ from tests.unit.archive.insert_files import (
 )
 
 __all__ = ["slowdust"]
-DIFFERS = "differs from what it is made of"
+DIFFERS = "differs from its sources"
 RUN = Path("archive/8m.pg174_o2.c1")
 QUERIES = RUN / "qr100.L1"
 MADE_OF_CLIENTS = (
@@ -47,7 +47,7 @@ def write_clients() -> None:
 def imported(slowdust: Slowdust, *arguments: str) -> tuple[list[str], dict[str, float]]:
     """Import, and return the lines of files with something wrong, and the rates of the base."""
     printed = slowdust("import", "iibench", "archive", *arguments)
-    fates = r"  (used in part|skipped|differs from what it is made of)( [0-9]+ times)?: (.*)"
+    fates = r"  (used in part|skipped|differs from its sources)( [0-9]+ times)?: (.*)"
     lines = [actual[0].strip() for actual in re.finditer(fates, printed)]
     results = report(slowdust, "archive")["results"]
     base = results[0]["contender"]
@@ -396,4 +396,4 @@ def test_no_classic_files_have_a_reason(
     monkeypatch.setattr("sys.argv", ["slowdust", "report", "archive", "--classic", "classic"])
     with pytest.raises(SystemExit):
         main()
-    assert "0 classic files in classic: nothing in the experiment" in capsys.readouterr().err
+    assert "0 classic files in classic: the experiment has no data" in capsys.readouterr().err

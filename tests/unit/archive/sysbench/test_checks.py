@@ -36,7 +36,7 @@ def archive(tmp_path: Path, slowdust: Slowdust) -> Path:
 
 
 def differing(printed: str) -> list[str]:
-    begin = "  differs from what it is made of: "
+    begin = "  differs from its sources: "
     return [line.removeprefix(begin) for line in printed.splitlines() if line.startswith(begin)]
 
 
@@ -118,7 +118,7 @@ def test_an_edited_cell_is_one_line_and_does_not_count(
     lines = differing(printed)
     assert "; ".join(dict.fromkeys(line.partition(": ")[2] for line in lines)) == expected
     assert {line.partition(": ")[0] for line in lines} == {file}
-    assert f"differs from what it is made of: {file}: " in slowdust("show", "after")
+    assert f"differs from its sources: {file}: " in slowdust("show", "after")
     assert report(slowdust, "after")["results"] == report(slowdust, "before")["results"]
 
 

@@ -57,7 +57,7 @@ def test_nothing_broken_stops_an_import(
     assert "qps.rel.alone.tsv: no rows" in skipped
     assert "known and not needed: of iibench 1" in printed
     differing = "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 there, 1000"
-    assert f"  differs from what it is made of: {differing} from the run's files" in printed
+    assert f"  differs from its sources: {differing} from the run's files" in printed
     actual = results(slowdust, "a")
     assert actual["hot-points.range100", "17.4"]["rqps"] > 1.1
     assert actual["lost.range100", "10.23"]["qps"] == 7

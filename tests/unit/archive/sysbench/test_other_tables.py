@@ -99,7 +99,7 @@ def test_rates_by_number_of_clients_are_of_those_that_other_runs_had(
     printed = slowdust("import", "sysbench", folder)
     assert "o.sum.rx.abs: not used: 1 row of which nothing says at how many clients" in printed
     assert (
-        f"differs from what it is made of: o.sum.rx.abs: hot-points.range100.pk1 of {RUN_A}, "
+        f"differs from its sources: o.sum.rx.abs: hot-points.range100.pk1 of {RUN_A}, "
         "4001 there, 4002 from" in printed
     )
     rates = {
@@ -208,4 +208,4 @@ def test_too_many_contenders_are_refused(tmp_path: Path, slowdust: Slowdust) -> 
     rates = "\t".join(["100"] * len(runs))
     (folder / "qps.abs.x.tsv").write_text(f"{columns}\n{rates}\thot-points_range=100\n")
     printed = slowdust("import", "sysbench", folder, "--clients", "8", code=2)
-    assert "'a' has 501 contenders: a report has at most 500" in printed
+    assert "'a' has 501 contenders; a report can have at most 500" in printed

@@ -38,4 +38,4 @@ def test_a_header_of_gigabytes_is_one_problem(tmp_path: Path) -> None:
     (tmp_path / "place").mkdir()
     assert list(Packed(tmp_path / "place").open(visited)) == []
     [problem] = visited.problems
-    assert problem.reason.startswith("cannot be unpacked: a header of 8,589,934,592 bytes")
+    assert problem.reason.startswith("cannot be unpacked: a header has 8,589,934,592 bytes")

@@ -51,7 +51,7 @@ def test_an_import_is_replaced_and_a_measurement_is_not(
     with writing(Folder(tmp_path / "results" / "measured")) as writer:
         writer.write_manifest(manifest)
     complaint = slowdust("import", "sysbench", archive, "--name", "measured", code=2)
-    assert "'measured' in results is not an import, and is not replaced by" in complaint
+    assert "'measured' in results is not an import; the import of" in complaint
     assert "choose another --name" in complaint
 
 
@@ -63,14 +63,14 @@ def test_a_part_of_a_directory_replaces_no_more_than_it_has(
     slowdust("import", "sysbench", archive)
     before = report(slowdust, "Q")
     complaint = slowdust("import", "sysbench", archive / RUN_B, code=2)
-    assert "'Q' in results is not replaced by an import of only a part of its dir" in complaint
-    assert "which has no postgres@10.23:x10a_c8+o2: choose another --name" in complaint
+    assert "importing only a part of its directory would replace 'Q' in results" in complaint
+    assert "lose postgres@10.23:x10a_c8+o2: choose another --name" in complaint
     assert f"or import all of {archive}" in complaint
     assert report(slowdust, "Q") == before
     (archive / "qps.abs.x.tsv").write_text(f"col-1 : {RUN_A}\n\n7\tscan_range=100\n")
     slowdust("import", "sysbench", archive)
     complaint = slowdust("import", "sysbench", archive / RUN_A, archive / RUN_B, code=2)
-    assert "which has no scan.range100: choose" in complaint
+    assert "lose scan.range100: choose" in complaint
     slowdust("import", "sysbench", archive / RUN_B, "--name", "other")
     # What is no longer in the directory is no longer in the experiment.
     (archive / RUN_A).rename(tmp_path / RUN_A)
@@ -88,7 +88,7 @@ def test_an_import_stays_in_the_results_folder(
 ) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
     complaint = slowdust("import", kind, archive, f"--name={name}", code=2)
-    assert "is not a valid name of an experiment: letters, digits and ._@+- only" in complaint
+    assert "is not a valid name of an experiment" in complaint
     assert {path.name for path in tmp_path.iterdir()} == {"a"}
 
 

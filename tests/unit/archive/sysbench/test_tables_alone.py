@@ -79,7 +79,7 @@ def test_tables_of_several_numbers_of_clients_are_compared_each_with_its_own(
     assert "not used" not in printed
     tables[1].write_text(tables[0].read_text())
     printed = slowdust("import", "sysbench", folder)
-    assert f"differs from what it is made of: {tables[1].name}: " in printed
+    assert f"differs from its sources: {tables[1].name}: " in printed
     assert f"hot-points_range=100 of {RUN_B}, {edited} there" in printed
 
 
@@ -110,7 +110,7 @@ def test_relative_rates_of_tests_with_absolute_ones_are_only_compared(
     (folder / "qps.rel.x.tsv").write_text(RELATIVE.replace("1.20", "1.33"))
     printed = slowdust("import", "sysbench", folder)
     assert (
-        f"differs from what it is made of: qps.rel.x.tsv: hot-points_range=100 of {RUN_B}, "
+        f"differs from its sources: qps.rel.x.tsv: hot-points_range=100 of {RUN_B}, "
         "1.33 there, 1.20 from the rates of the runs" in printed
     )
     assert "qps.rel.x.tsv: not used: 1 row whose rates, of some runs at least" in printed

@@ -191,7 +191,7 @@ def test_a_candidate_on_which_the_test_fails_is_unfit(tmp_path: Path, failing: i
 
     lab = SimulatedLab(CHANGED, spoil=spoil)
     if failing in (0, LAST):
-        with pytest.raises(SlowdustError, match="an end of the range, cannot be measured"):
+        with pytest.raises(SlowdustError, match="one end of the range, cannot be measured"):
             run(tmp_path, lab)
     else:
         [reason] = run(tmp_path, lab).skipped.values()

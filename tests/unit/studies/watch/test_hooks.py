@@ -77,7 +77,7 @@ def test_a_hook_that_fails_is_told_again(tmp_path: Path, command: str, complaint
     assert told(EVENT, time_limit=0.3 if "sleep" in command else 60.0) == [EVENT]
     (warning,) = told.warnings
     assert complaint in warning
-    assert "told again in the next night" in warning
+    assert "the next night will try again" in warning
 
 
 def test_what_a_hook_leaves_running_holds_nothing_up(tmp_path: Path) -> None:
