@@ -2,7 +2,7 @@
 
     python -m bench.bisections [--searches 100] [--candidates 65]
 
-Prints the tables of docs/bisect.md. Seeded searches over 65 candidates, with changes at random
+Prints the tables of docs/studies.md. Seeded searches over 65 candidates, with changes at random
 places; the error is that of a step before it is extended. With `wrong`, that share of all ratios
 has an error of 10% beyond their own. In the first table there are no, one or three changes, of 5%
 more, 4% less and 6% more. In the second one there is one change of each size, in half of the

@@ -2,7 +2,7 @@
 
     python -m bench.capacities [--searches 100]
 
-Prints the table of docs/capacity.md. Seeded searches with two contenders whose queues are
+Prints the table of docs/studies.md. Seeded searches with two contenders whose queues are
 simulated, on machines that disturb them more or less; a trial takes half a second. `A/A` are two
 equal contenders, of which a verdict other than `same` or `unsure` is false; else the second
 contender has a service time that is 10% longer.
