@@ -20,6 +20,15 @@ def series(dbms: str, version: str) -> str:
     return ".".join(map(str, version_parts(version)[: 1 if dbms == "postgres" else 2]))
 
 
+PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 @pytest.mark.parametrize("dbms", ["Postgres", "MySQL", "MariaDB"])
 def test_the_range_of_versions_is_the_catalogs(dbms: str) -> None:
     versions = [entry.server_version for entry in catalog_of(dbms.lower()).entries]
@@ -43,6 +52,15 @@ def test_the_index_has_every_page_of_docs_and_links_lead_somewhere() -> None:
     pages = re.findall(r"\]\(((?:docs|examples)[^)#]*)", README)
     assert pages
     assert [page for page in pages if not (ROOT / page).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\((?!http)([^)\s]+)\)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
 
 
 def test_the_containerfile_copies_what_is_there_and_not_ignored() -> None:
