@@ -48,7 +48,7 @@ class WritesDown:
         return f"{statement.rsplit(maxsplit=1)[-1]}*" if self._knows_values else None
 
 
-def test_what_was_in_force_is_restored_in_reverse_order() -> None:
+def test_previous_values_are_restored_in_reverse_order() -> None:
     driver = WritesDown()
     carry_out(cast("Driver", driver), TARGET, [STAGE], 1000, lambda _: None)
     assert driver.statements == [
@@ -64,7 +64,7 @@ def test_what_was_in_force_is_restored_in_reverse_order() -> None:
 
 def test_nothing_is_changed_that_could_not_be_restored() -> None:
     driver = WritesDown(knows_values=False)
-    with pytest.raises(SlowdustError, match="mysql has no value of low that could be restored"):
+    with pytest.raises(SlowdustError, match=r"mysql .*low"):
         carry_out(cast("Driver", driver), TARGET, [STAGE], 1000, lambda _: None)
     assert driver.statements == ["read low", "read high"]
 

@@ -1,4 +1,4 @@
-"""Tables are prepared again until they are alike, and loaded anew in every second incarnation."""
+"""Tables are prepared again until they are alike, and reloaded in every second start."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Literal, cast
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.benchmarks.micro import MICRO
 from slowdust.dbms.stages import Query
@@ -118,7 +119,7 @@ def prepare(pages: list[float]) -> tuple[int, list[Preparation]]:
     return tables.loads // len(NAMES), kept
 
 
-def test_what_is_alike_is_prepared_once() -> None:
+def test_equal_tables_are_prepared_once() -> None:
     times, kept = prepare([100.0])
     assert times == 1
     assert [(record.contender, record.incarnation, record.repeated) for record in kept] == [
@@ -127,23 +128,24 @@ def test_what_is_alike_is_prepared_once() -> None:
     ]
 
 
-def test_what_differs_is_prepared_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_different_tables_are_prepared_again(capsys: pytest.CaptureFixture[str]) -> None:
     times, kept = prepare([150.0, 100.0])
     assert times == 2
     assert [record.repeated for record in kept] == [1, 1]
     assert [record.facts["sbtest1"]["pages"] for record in kept] == [100.0, 100.0]
-    warning = "the tables are not alike: b: sbtest1 has 150 pages, a 100 (preparing again)"
-    assert warning in capsys.readouterr().err
+    assert "b: sbtest1 has 150 pages, a 100" in capsys.readouterr().err
 
 
-def test_what_stays_is_kept_after_three_preparations(capsys: pytest.CaptureFixture[str]) -> None:
+def test_differences_that_stay_are_kept_after_three_preparations(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     times, kept = prepare([150.0, 160.0, 170.0, 180.0])
     assert times == 3
     assert kept[1].facts["sbtest1"]["pages"] == 170.0
-    assert "(it stays: reported)" in capsys.readouterr().err
+    assert "stays" in capsys.readouterr().err
 
 
-def test_unchanged_tables_serve_two_incarnations() -> None:
+def test_unchanged_tables_serve_two_starts() -> None:
     tables, kept = tables_of(PretendedContenders())
     loads = []
     for incarnation in range(1, 6):
@@ -153,7 +155,9 @@ def test_unchanged_tables_serve_two_incarnations() -> None:
     assert [record.after for record in kept[::2]] == ["load", "restart", "load", "restart", "load"]
 
 
-def test_servers_get_time_to_become_idle_after_load_and_writes() -> None:
+def test_servers_get_time_to_become_idle_after_load_and_writes(
+    snapshot: SnapshotAssertion,
+) -> None:
     contenders = PretendedContenders()
     tables, _ = tables_of(contenders)
     tables.start(1)
@@ -163,7 +167,7 @@ def test_servers_get_time_to_become_idle_after_load_and_writes() -> None:
     assert contenders.warnings == []
     contenders.is_idle = False
     tables.load()
-    assert contenders.warnings == ["30 s after load the servers were not idle yet"]
+    assert contenders.warnings == snapshot
 
 
 def test_written_tables_are_loaded_each_time() -> None:
@@ -244,7 +248,7 @@ class Answers:
 def described(
     failure: Failure | None, tmp_path: Path, kept: list[str] | None = None
 ) -> list[dict[str, float]]:
-    """What a server says twice about its work; `kept` gets the warnings for the report."""
+    """Describe a server's work twice; `kept` gets the warnings for the report."""
     view = PlainView()
     contenders = Contenders([], cast("Driver", Answers(failure)), tmp_path, view)
     contenders.on_warning((kept if kept is not None else []).append)
@@ -266,7 +270,9 @@ def test_a_server_that_does_not_answer_is_warned_of_once(
     assert described(None, tmp_path) == [{"heap_blocks": 1.0}] * 2
     kept: list[str] = []
     assert described("server", tmp_path, kept) == [{}, {}]
-    assert kept == ["a does not describe itself: server error: no such view"]
-    assert capsys.readouterr().err.count("a does not describe itself") == 1
+    [line] = kept
+    assert line.startswith("a ")
+    assert line.endswith("no such view")
+    assert capsys.readouterr().err.count("no such view") == 1
     with pytest.raises(TargetError):
         described("connection", tmp_path)

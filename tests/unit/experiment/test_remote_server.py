@@ -68,13 +68,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return urls
 
 
-def test_what_the_user_may_ask_is_known(asked: list[str]) -> None:
+def test_readable_counters_are_known(asked: list[str]) -> None:
     site = connected(Refusing()).site
     assert (site.engine, site.settings.values) == ("wiredtiger", {"storage.syncPeriodSecs": "60"})
     assert asked == []
 
 
-def test_what_the_user_may_not_ask_is_absent(asked: list[str]) -> None:
+def test_unreadable_counters_are_absent(asked: list[str]) -> None:
     site = connected(Refusing(["serverStatus", "getCmdLineOpts"])).site
     assert (site.version, site.engine, site.settings.values) == ("7.0.14", None, {})
     assert asked == []

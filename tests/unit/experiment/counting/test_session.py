@@ -36,12 +36,12 @@ HEADER = "version: 1\ncreator: callgrind-3.19.0\npid: 7\nthread: 1\n"
 SIMULATED = "Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim sysCount sysTime"
 
 
-def test_what_was_not_simulated_is_absent() -> None:
+def test_unsimulated_events_are_absent() -> None:
     text = f"{HEADER}events: Ir sysCount sysTime\nsummary: 100 3 9\n"
     assert events_of(text) == {"instructions": 100, "system_calls": 3}
 
 
-def test_misses_are_those_of_reads_and_writes() -> None:
+def test_misses_match_reads_and_writes() -> None:
     text = f"{HEADER}events: {SIMULATED}\nsummary: 100 9 9 1 2 3 4 5 6 9 7 9 8 3 9\n"
     assert events_of(text) == {
         "instructions": 100,
@@ -59,7 +59,7 @@ class PretendedDriver:
     position = 0
 
     def open(self, *names: object, **facts: object) -> SimpleNamespace:
-        """Open nothing, of which no process of a server is known."""
+        """Open nothing: no process of a server is known."""
         return SimpleNamespace(server_processes=[])
 
     def close(self, name: str) -> None:
