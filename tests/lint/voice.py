@@ -41,7 +41,7 @@ AVOIDED = {
 }  # fmt: skip
 """Regular expression of words -> better ones."""
 _WORDS = re.compile(r"[A-Za-z][a-z]+ [a-z]+")
-"""In whatever is a text, rather than a name or a key."""
+"""Matches texts, but no names or keys."""
 
 
 def offences(text: str, avoided: dict[str, str] = AVOIDED) -> Iterator[tuple[int, str, str]]:
@@ -69,7 +69,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _strings(source: str) -> Iterator[tuple[int, str]]:
-    """Yield those of more than a name or a key."""
+    """Yield strings that are more than a name or a key."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Constant(str(text)) if _WORDS.search(text):

@@ -37,7 +37,7 @@ def report(noise: Noise | None, *results: Result) -> Report:
     )
 
 
-def test_what_would_decide_a_result(snapshot: SnapshotAssertion) -> None:
+def test_starts_and_slices_that_would_decide_a_result(snapshot: SnapshotAssertion) -> None:
     assert what_decides(needing(8, 1200)) == snapshot
     assert what_decides(needing(8)) == snapshot
     assert what_decides(needing(20, more=True)) == snapshot
@@ -86,7 +86,7 @@ def test_the_first_sentence_says_why_little_is_decided_and_what_would_help(
     assert sentence == snapshot
 
 
-def test_what_was_not_seen_is_not_told(snapshot: SnapshotAssertion) -> None:
+def test_unseen_events_are_not_reported(snapshot: SnapshotAssertion) -> None:
     calm = Noise(slices=0.02, restarts=0.001, other_cpu=0.01)
 
     [sentence] = why_so_little(report(calm, needing(20, more=True)))
@@ -94,7 +94,7 @@ def test_what_was_not_seen_is_not_told(snapshot: SnapshotAssertion) -> None:
     assert sentence == snapshot
 
 
-def test_what_to_type_is_told_without_a_forecast(snapshot: SnapshotAssertion) -> None:
+def test_the_command_is_printed_without_a_forecast(snapshot: SnapshotAssertion) -> None:
     result = a_result(B, rqps=1.0, verdict="unsure")
     assert result.needed is None
 
@@ -112,7 +112,7 @@ def test_results_without_intervals_have_a_reason(snapshot: SnapshotAssertion) ->
     assert sentence == snapshot
 
 
-def test_where_most_is_decided_or_noise_was_not_seen_it_is_left_out() -> None:
+def test_where_most_is_decided_or_noise_was_not_seen_it_is_skipped() -> None:
     decided = [a_result(B, test=f"t{n}", rqps=0.8, verdict="slower") for n in range(3)]
 
     assert why_so_little(report(Noise(), *decided, needing(2))) == []
@@ -121,7 +121,7 @@ def test_where_most_is_decided_or_noise_was_not_seen_it_is_left_out() -> None:
 
 
 @pytest.mark.parametrize(("slices", "restart"), [(0.02, 0.02), (0.10, 0.0)])
-def test_noise_is_that_of_the_experiment(slices: float, restart: float) -> None:
+def test_noise_matches_the_experiment(slices: float, restart: float) -> None:
     noise = synthetic.Noise(
         slice=slices, tail_freedom=30, stolen_share=0, drift=0.0, restart=restart
     )
@@ -138,7 +138,7 @@ def test_noise_is_that_of_the_experiment(slices: float, restart: float) -> None:
     assert seen.restarts == pytest.approx(restart * 2**0.5, abs=0.01)
 
 
-def test_cpu_that_nobody_of_the_experiment_used_is_that_of_others() -> None:
+def test_unaccounted_cpu_time_counts_as_others() -> None:
     _, records = synthetic_experiment([A, B], ["scan"], seed=1)
     for record in records:
         record.measured.uses = {

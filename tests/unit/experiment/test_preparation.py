@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Literal, cast
@@ -15,7 +15,7 @@ from slowdust.dbms.stages import Query
 from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver, Patience, TargetError
-from slowdust.experiment.driver.protocol import Failed
+from slowdust.experiment.driver.protocol import Failed, ResultSet
 from slowdust.experiment.engine.open_test import OpenTest
 from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.live import PlainView
@@ -230,19 +230,25 @@ def test_work_is_the_difference_of_totals() -> None:
     ]
 
 
-class Answers:
+class Answers(Driver):
     """Takes the place of a driver: every statement fails in one way, or has one row."""
 
     def __init__(self, failure: Failure | None) -> None:
         self._failure = failure
         self.patience = Patience()
 
-    def sql(self, target: object, statements: list[str], *, limit: float) -> list[SimpleNamespace]:
-        del target
+    def sql(
+        self,
+        target: object,
+        statements: Sequence[str],
+        parallel: int = 1,
+        limit: float | None = None,
+    ) -> list[ResultSet]:
+        del target, parallel
         assert limit == self.patience.operation
         if self._failure:
             raise TargetError(Failed(kind=self._failure, message="no such view"))
-        return [SimpleNamespace(rows=[["work_mem", "3MB"]]) for _ in statements]
+        return [ResultSet(columns=[], rows=[["work_mem", "3MB"]]) for _ in statements]
 
 
 def described(
@@ -250,7 +256,7 @@ def described(
 ) -> list[dict[str, float]]:
     """Describe a server's work twice; `kept` gets the warnings for the report."""
     view = PlainView()
-    contenders = Contenders([], cast("Driver", Answers(failure)), tmp_path, view)
+    contenders = Contenders([], Answers(failure), tmp_path, view)
     contenders.on_warning((kept if kept is not None else []).append)
     query = Query(("SELECT",), lambda answers: {"heap_blocks": float(len(answers[0]))})
     family = SimpleNamespace(counters=lambda site: query)
