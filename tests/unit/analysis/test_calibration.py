@@ -9,11 +9,11 @@ from slowdust.analysis.calibration import (
     Trial,
     calibration_of,
     groups_of_incarnations,
+    judge_trials,
     resolution,
     seconds_to_find,
     taken_share,
-    tallies_of,
-    trials_of,
+    tally_tests,
     true_ratio,
     upper_bound,
 )
@@ -175,9 +175,9 @@ def test_three_starts_are_a_trial_and_the_last_has_what_is_left() -> None:
 
 def test_each_trial_is_judged_alone() -> None:
     manifest, slices = synthetic_calibration(incarnations=6)
-    trials = trials_of(manifest, slices)
+    trials = judge_trials(manifest, slices)
     assert len(trials) == 2 * 2 * 2
-    first = trials_of(manifest, [record for record in slices if record.place.incarnation <= 3])
+    first = judge_trials(manifest, [record for record in slices if record.place.incarnation <= 3])
     assert trials[: len(first)] == first
 
 
@@ -240,11 +240,11 @@ def test_the_largest_share_that_a_count_leaves_possible(count: int, of: int, bou
 
 def test_counts_of_several_calibrations_are_added_up() -> None:
     tests = calibrated().tests + calibrated(seed=2).tests
-    equal, slowed = tallies_of(tests)
+    equal, slowed = tally_tests(tests)
     assert (equal.slowed, equal.results, equal.found) == (0.0, 4, None)
     assert (slowed.slowed, slowed.results, slowed.found) == (0.10, 4, 4)
     disturbed = calibrated(taken=0.2).tests
-    equal, slowed = tallies_of([*tests, *disturbed])
+    equal, slowed = tally_tests([*tests, *disturbed])
     assert (equal.results, equal.known) == (6, 6)
     assert (slowed.results, slowed.known) == (6, 4)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.diff import Diff, TestDifference, diff_of, ratio_of
+from slowdust.analysis.diff import Diff, TestDifference, diff_of, divide
 from slowdust.analysis.stored import Stored
 from slowdust.errors import UsageError
 from slowdust.stats.relative import Interval, Relative
@@ -92,13 +92,13 @@ def test_half_widths_add_up_in_squares() -> None:
             difference_interval=levels[3],
         )
 
-    change = ratio_of(relative(0.5, 0.03), relative(0.6, 0.04))
+    change = divide(relative(0.5, 0.03), relative(0.6, 0.04))
     assert change is not None
     assert change.ratio == pytest.approx(1.2)
     assert change.interval is not None
     assert math.log(change.interval.high / 1.2) == pytest.approx(0.05)
     assert change.p_value < 0.001
-    alike = ratio_of(relative(0.5, 0.03), relative(0.5, 0.04))
+    alike = divide(relative(0.5, 0.03), relative(0.5, 0.04))
     assert alike is not None
     assert alike.p_value == 1
 

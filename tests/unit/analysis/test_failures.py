@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.failures import failed_wholly, failures_of
+from slowdust.analysis.results.failures import count_failures, failed_wholly
 from slowdust.analysis.results.gate import parse_gate
 from slowdust.analysis.stored import analyse
 from slowdust.cli.conduct import exit_code_of
@@ -101,12 +101,12 @@ def test_failures_count_executions_and_name_the_most_frequent_error() -> None:
     slices[0].measured.retries = 3
     slices[0].measured.error_texts = {"22012": "division by zero"}
 
-    found = failures_of(slices)
+    found = count_failures(slices)
 
     assert found is not None
     assert (found.executions, found.failed) == (180 + 10, 10 + 5)
     assert (found.state, found.text, found.wholly) == ("22012", "division by zero", False)
-    assert failures_of(slices[1:]) is None
+    assert count_failures(slices[1:]) is None
 
 
 @pytest.mark.parametrize(

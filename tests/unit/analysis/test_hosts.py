@@ -18,12 +18,12 @@ from slowdust.analysis.stored import read_stored
 from slowdust.analysis.work import counts_by_step, judge_work
 from slowdust.merge.merge import merge
 from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.common_shift import find_host_outliers
 from slowdust.stats.estimate import estimate_all, relate
 from slowdust.stats.hosts import ONE_HOST, Hosts, Students
 from slowdust.stats.location import Location
 from slowdust.stats.mixture import Mixture
 from slowdust.stats.relative import Relative
-from slowdust.stats.together import disagreements
 from slowdust.stats.verdict import judge_cells
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
@@ -161,7 +161,7 @@ def test_a_host_that_differs_in_one_test_is_named_with_its_probability() -> None
     effects = np.zeros((6, 4))
     effects[2, 1] = math.log(0.9)
     cells, hosts = _cells(effects)
-    [found] = disagreements(estimate_all(cells, hosts=hosts), 0.03)
+    [found] = find_host_outliers(estimate_all(cells, hosts=hosts), 0.03)
     assert (found.host, found.step and found.step.test, found.tests) == ("h2", "t1", 1)
     assert found.ratio == pytest.approx(0.9, abs=0.01)
     assert 0 < found.chance < 0.05
@@ -172,14 +172,14 @@ def test_a_host_that_differs_in_all_tests_is_named_once() -> None:
     effects = np.zeros((3, 5))
     effects[1] = math.log(0.9)
     cells, hosts = _cells(effects)
-    [found] = disagreements(estimate_all(cells, hosts=hosts), 0.03)
+    [found] = find_host_outliers(estimate_all(cells, hosts=hosts), 0.03)
     assert (found.host, found.step, found.tests) == ("h1", None, 5)
 
 
 def test_no_host_is_named_where_all_are_alike() -> None:
     for seed in range(3):
         cells, hosts = _cells(np.zeros((4, 4)), seed)
-        assert disagreements(estimate_all(cells, hosts=hosts), 0.03) == []
+        assert find_host_outliers(estimate_all(cells, hosts=hosts), 0.03) == []
 
 
 def test_a_verdict_over_models_of_cpus_is_one_that_each_has() -> None:

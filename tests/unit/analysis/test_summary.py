@@ -88,16 +88,16 @@ def test_each_hold_has_its_tables_and_what_it_costs_each_contender() -> None:
     assert titles_of(summaries) == ["no hold", "hold 60 s"]
     assert [column.test for column in none.absolute.columns] == steps[:2]
     assert [column.test for column in held.absolute.columns] == steps[2:]
-    assert none.beside_hold is None
-    assert held.beside_hold is not None
-    ratios = [[cell.value for cell in row.cells] for row in held.beside_hold.rows]
+    assert none.with_hold is None
+    assert held.with_hold is not None
+    ratios = [[cell.value for cell in row.cells] for row in held.with_hold.rows]
     assert ratios == [pytest.approx([0.5, 1.0], rel=0.05), pytest.approx([1.0, 0.25], rel=0.05)]
 
 
 def test_a_hold_without_the_same_steps_compared_with_none_is_relative_to_nothing() -> None:
     summaries = summary_tables(analyse(*insert_experiment(["a"], ["qr100.hold60"])))
 
-    assert [summary.beside_hold for summary in summaries] == [None]
+    assert [summary.with_hold for summary in summaries] == [None]
     assert titles_of(summaries) == ["hold 60 s"]
     plain = summary_tables(analyse(*insert_experiment(["a"], ["qr100"], clients=[1, 4])))
     assert titles_of(plain) == ["1 client", "4 clients"]

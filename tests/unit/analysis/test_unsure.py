@@ -5,7 +5,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Needed, Noise, Report, Result
 from slowdust.analysis.results.needed import time_to_decide
-from slowdust.analysis.results.noise import noise_of
+from slowdust.analysis.results.noise import measure_noise
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.unsure import sentence_about_unsure, what_decides, why_so_little
 from slowdust.ratios import Ratio
@@ -128,7 +128,7 @@ def test_noise_matches_the_experiment(slices: float, restart: float) -> None:
     tests = [f"t{number}" for number in range(12)]
     _, records = synthetic_experiment([A, B], tests, noise=noise, incarnations=4, seed=2)
 
-    seen = noise_of(records, [A, B])
+    seen = measure_noise(records, [A, B])
 
     assert seen is not None
     # The median of |difference| of two normal values is 0.674 * sqrt(2) standard deviations.
@@ -154,7 +154,7 @@ def test_unaccounted_cpu_time_counts_as_others() -> None:
             "idle.postgres@17.6": {"cpu_s": 0.1},
         }
 
-    noise = noise_of(records, [A, B])
+    noise = measure_noise(records, [A, B])
 
     assert noise is not None
     assert noise.other_cpu == pytest.approx((1.2 - 0.5 - 0.2 - 0.1) / 2.0)
@@ -165,14 +165,14 @@ def test_unaccounted_cpu_time_counts_as_others() -> None:
         assert seconds is not None
         record.measured.uses["others"] = {"cpu_s": 0.2 * seconds, "cpus": 4}
 
-    noise = noise_of(records, [A, B])
+    noise = measure_noise(records, [A, B])
 
     assert noise is not None
     assert noise.other_cpu == pytest.approx(0.05), "as the note about a result has it"
 
 
 def test_long_steps_have_no_noise_of_slices() -> None:
-    assert noise_of([], [A, B]) is None
+    assert measure_noise([], [A, B]) is None
 
 
 def test_a_noisy_experiment_begins_with_the_reason(snapshot: SnapshotAssertion) -> None:

@@ -12,8 +12,8 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.analysis.model import Report, Result, Work
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.work import (
+    DISAGREEMENTS,
     ONE_START,
-    TIME_BESIDE_WORK,
     background_per_operation,
     counts_by_step,
     differing_events,
@@ -264,7 +264,7 @@ def test_a_result_says_what_it_means_where_time_and_work_disagree(
 
     assert result.work is not None
     assert (result.verdict, result.work.verdict) == verdicts
-    meanings = {words for key, words in TIME_BESIDE_WORK.items() if key == verdicts}
+    meanings = {words for key, words in DISAGREEMENTS.items() if key == verdicts}
     assert meanings == meanings & set(result.notes) != set()
 
 
@@ -273,7 +273,7 @@ def test_nothing_is_said_where_time_and_work_agree() -> None:
 
     result = the(counted(counts, times={B: {"scan": 0.7}}), "scan", B)
 
-    assert not set(result.notes) & set(TIME_BESIDE_WORK.values())
+    assert not set(result.notes) & set(DISAGREEMENTS.values())
 
 
 def test_the_tldr_begins_with_work(snapshot: SnapshotAssertion) -> None:

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.beside import frontier_of
+from slowdust.analysis.results.background_load import find_frontier
 from slowdust.analysis.stored import analyse
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import BesideSlice, Slice
@@ -136,7 +136,7 @@ def test_a_point_is_on_the_frontier_unless_another_surpasses_it() -> None:
             )
         return each
 
-    points = frontier_of(
+    points = find_frontier(
         [
             at("mixed.t0q1", A, 90),
             at("mixed.t1q0", A, 1000),

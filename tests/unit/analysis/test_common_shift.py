@@ -11,7 +11,12 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.analysis.results.notes import notes_about_restarts
 from slowdust.analysis.stored import analyse
 from slowdust.stats.blocks import BlockRatios, Step
-from slowdust.stats.together import CommonMove, common_moves, independent_share, moves_of
+from slowdust.stats.common_shift import (
+    CommonShift,
+    find_common_shifts,
+    find_shifts,
+    independent_share,
+)
 from tests.unit.synthetic import QUIET, FloatArray, synthetic_experiment
 
 MARGIN = 0.03
@@ -74,7 +79,7 @@ def test_many_contenders_are_many_looks() -> None:
         """Count the runs of noise that report one of five hosts as moved."""
         return sum(
             any(
-                moves_of(
+                find_shifts(
                     f"c{contender}",
                     [dict(enumerate(rng.normal(0, 0.05, 5))) for _ in range(8)],
                     MARGIN,
@@ -92,7 +97,7 @@ def test_a_restart_that_moved_all_tests_is_reported() -> None:
     means = small_noise(3)
     means[:, 2] += math.log(1.04)
 
-    [move] = common_moves(cells(means), MARGIN)
+    [move] = find_common_shifts(cells(means), MARGIN)
 
     assert (move.contender, move.incarnation, move.others, move.tests) == ("b", 3, (1, 2), 8)
     assert move.ratio == pytest.approx(1.04, abs=0.006)
@@ -102,7 +107,7 @@ def test_of_two_starts_either_may_be_the_odd_one(snapshot: SnapshotAssertion) ->
     means = small_noise(2)
     means[:, 0] -= 0.05
 
-    [move] = common_moves(cells(means), MARGIN)
+    [move] = find_common_shifts(cells(means), MARGIN)
     [note] = notes_about_restarts([move], "a")
 
     assert note == snapshot
@@ -113,21 +118,21 @@ def test_restarts_that_move_tests_differently_are_no_common_move() -> None:
     means[::2, 1] += 0.05
     means[1::2, 1] -= 0.05
 
-    assert common_moves(cells(means), MARGIN) == []
+    assert find_common_shifts(cells(means), MARGIN) == []
 
 
 def test_a_small_move_is_not_reported() -> None:
     means = small_noise(3) / 10
     means[:, 1] += 0.01
 
-    assert common_moves(cells(means), MARGIN) == []
+    assert find_common_shifts(cells(means), MARGIN) == []
 
 
 def test_three_tests_are_not_all() -> None:
     means = small_noise(3)[:3]
     means[:, 1] += 0.05
 
-    assert common_moves(cells(means), MARGIN) == []
+    assert find_common_shifts(cells(means), MARGIN) == []
 
 
 def test_the_note_names_the_start(snapshot: SnapshotAssertion) -> None:
