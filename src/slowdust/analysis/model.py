@@ -22,6 +22,7 @@ from slowdust.store.manifest import StepFailure
 from slowdust.store.measured import Counters
 from slowdust.store.waits import WaitKind, WaitSource
 from slowdust.units import Microsecond, Second
+from slowdust.wording import build_name, short_names
 
 EvidenceKind = Literal[
     "plan", "rows", "pages", "planning", "instructions", "system calls", "settings"
@@ -879,20 +880,26 @@ SCHEMA = 2
 
 
 class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Six lines at most; one that does not apply is empty, and absent from JSON."""
+    """The first screen; a part that does not apply is empty, and absent from JSON."""
 
     failures: str = ""
     """Tests of which 1% of the executions or more failed or had a wrong result, with the error."""
+    warnings: list[str] = []
+    """Reasons to doubt the results: a client that was the limit, errors, starts without work."""
     conditions: str = ""
-    """What was measured: clients, rows and MB beside the cache, durability, the host."""
-    slower: str = ""
-    """What is slower or more work beyond doubt, by at least how much, in which tests."""
-    faster: str = ""
-    """What is faster or less work beyond doubt."""
+    """What was measured: clients, rows and MB compared with the cache, durability, the host."""
+    slower: list[str] = []
+    """The slower tests, the largest difference first, with bounds and the reason of each."""
+    faster: list[str] = []
+    """The faster tests, likewise."""
+    work: list[str] = []
+    """Tests that are neither slower nor faster, but do more or less work."""
     rest: str = ""
     """How much slower and how much faster any other test can still be."""
+    open: str = ""
+    """What is not decided, and the command that would decide it."""
     next: str = ""
-    """What to type next."""
+    """Other advice."""
 
 
 class JoinedExperiment(msgspec.Struct, kw_only=True):
@@ -1102,6 +1109,21 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
         Imported ones have a single run on each contender.
         """
         return self.imported is None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Contender -> its name for readers: a directory's has its DBMS and version."""
+        infos = {info.name: info for info in self.contender_info}
+        return {
+            name: build_name(name, infos[name].dbms, infos[name].version) if name in infos else name
+            for name in self.contenders
+        }
+
+    @property
+    def short_names(self) -> dict[str, str]:
+        """Contender -> its name without the parts that all names share."""
+        names = self.names
+        return dict(zip(names, short_names([*names.values()]).values(), strict=True))
 
     @property
     def benchmarks(self) -> list[str]:

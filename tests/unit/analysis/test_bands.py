@@ -8,7 +8,7 @@ from slowdust.analysis.story.bands import (
     Bands,
     Change,
     changes_against,
-    changes_beside_tldr,
+    changes_after_summary,
     changes_of_group,
 )
 from slowdust.ratios import Verdict
@@ -194,7 +194,7 @@ def test_measured_versions_have_their_changes_beside_the_verdicts(
     assert titles == snapshot
     # In the order of versions, whatever the base is.
     assert report.group_changes[0].clauses[0] == snapshot
-    assert changes_beside_tldr(report) == report.group_changes
+    assert changes_after_summary(report) == report.group_changes
 
 
 def test_holds_are_described_apart(snapshot: SnapshotAssertion) -> None:
@@ -247,7 +247,7 @@ def test_the_tldr_of_single_runs_is_told_in_bands(snapshot: SnapshotAssertion) -
     assert report.tldr[0] == snapshot
     assert report.tldr[1] == snapshot
     assert report.tldr[2] == snapshot
-    assert changes_beside_tldr(report) == []
+    assert changes_after_summary(report) == []
 
 
 def test_what_limits_single_runs_is_told_behind(snapshot: SnapshotAssertion) -> None:
