@@ -7,8 +7,8 @@ from slowdust.analysis.story.bands import (
     DEFAULT_BANDS,
     Bands,
     Change,
-    changes_against,
     changes_after_summary,
+    changes_against,
     changes_of_group,
 )
 from slowdust.ratios import Verdict

@@ -298,7 +298,7 @@ def test_named_waits_follow_another_plan_without_amounts() -> None:
 
     _, result = analyse(made, slices, waits=synthetic_waits(times, test=TEST, clients=1)).results
 
-    assert words_of(result).startswith("sbtest1: sequential scan became an index scan on k_1; ")
+    assert words_of(result).startswith("sbtest1: sequential scan became an index scan on k_1")
     assert words_of(result).endswith("is waiting for locks (Lock/tuple)")
 
 

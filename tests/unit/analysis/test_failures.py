@@ -13,10 +13,12 @@ from slowdust.analysis.results.failures import failed_wholly, failures_of
 from slowdust.analysis.results.gate import parse_gate
 from slowdust.analysis.stored import analyse
 from slowdust.cli.conduct import exit_code_of
-from slowdust.report import answer, html, terminal
+from slowdust.report import html
+from slowdust.report.answer import first_screen
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 from slowdust.store.manifest import StepFailure
 from slowdust.store.slice import Slice
+from tests.unit.report.media import printed
 from tests.unit.synthetic import Noise, fails, synthetic_experiment
 from tests.unit.synthetic_counts import synthetic_counts
 
@@ -52,6 +54,16 @@ def report_of(spoil: Spoil, *contenders: str) -> Report:
             spoil(record)
     counts = synthetic_counts([BASE, OTHER], TESTS, shifts={OTHER: {"point-query": 1.2}})
     return analyse(manifest, slices, counts=counts)
+
+
+def failed_line(report: Report) -> str:
+    """The text of the first line of the answer, which is about failures."""
+    screen = first_screen(report)
+    assert screen is not None
+    label, words = screen.facts[0]
+    assert label == "Failed"
+    assert isinstance(words, str)
+    return words
 
 
 def compared(report: Report) -> Result:
@@ -126,9 +138,8 @@ def test_every_format_tells_failures_first(
     assert failures is not None
     words = sentence.format(count=f"{failures.executions:,}")
 
-    first = answer.lines(report)[0]
-    assert (first.label, first.text) == ("Failed", words)
-    assert terminal.lines(report)[0].split() == ["Failed", *words.split()]
+    assert failed_line(report) == words
+    assert " ".join(printed(report).split()).startswith(f"Failed {words}")
     for name, formats in (("md", REPORTS), ("md", SHORT_REPORTS), ("json", REPORTS)):
         assert words in " ".join(render_as(name, formats, report, [], []).split())
     assert words in html.render(report, [], [])
@@ -197,9 +208,8 @@ def test_a_test_that_was_ended_is_told_first_and_is_not_decided(
         )
     ]
     report = analyse(manifest, [each for each in slices if each.place.test == "scan"])
-    first = answer.lines(report)[0]
-    assert first.label == "Failed"
-    assert first.text == snapshot
-    assert first.text not in report.tldr
+    first = failed_line(report)
+    assert first == snapshot
+    assert first not in report.tldr
     assert report.answer is not None
     assert report.answer.next == snapshot

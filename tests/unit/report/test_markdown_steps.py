@@ -103,14 +103,14 @@ def test_operations_of_hardware_are_named(snapshot: SnapshotAssertion) -> None:
 
 
 def test_writers_show_rates_backlog_and_lag() -> None:
-    rows = table_rows(section(rendered(), "Writers beside the queries"))
+    rows = table_rows(section(rendered(), "Concurrent writers"))
 
     assert rows[-1] == ["qp1000", "1", B, "1,000", "700", "1,000", "6,000", "0", "6.00", "MISSED"]
     assert rows[-2][-1] == "met"
 
 
 def test_every_role_of_every_incarnation_has_its_rate_with_its_unit() -> None:
-    rows = table_rows(section(rendered(), "Steps, incarnation by incarnation"))[2:]
+    rows = table_rows(section(rendered(), "Steps, start by start"))[2:]
 
     # Three incarnations of two contenders, one of which lacks one l.x.
     assert len(rows) == 6 * (1 + 1 + 2 + 3 + 3) - 1

@@ -146,9 +146,9 @@ def _least(chosen: Sequence[int], bounds: Bounds) -> str:
 
 
 def _range(chosen: Sequence[int], levels: Sequence[int]) -> str:
-    """Return 'at 16 clients and more', 'up to 8 clients', 'at 2 and 8 clients'."""
+    """Return 'at 16 or more clients', 'up to 8 clients', 'at 2 and 8 clients'."""
     if len(chosen) > 1 and list(chosen) == list(levels[-len(chosen) :]):
-        return f"at {clients(chosen[0])} and more"
+        return f"at {chosen[0]} or more clients"
     if len(chosen) > 1 and list(chosen) == list(levels[: len(chosen)]):
         return f"up to {clients(chosen[-1])}"
     return f"at {_levels(chosen)}"
