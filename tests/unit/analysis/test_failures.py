@@ -163,7 +163,7 @@ def test_nothing_is_decided_without_a_result_of_the_base(snapshot: SnapshotAsser
     manifest, slices = synthetic_experiment([BASE, OTHER], TESTS)
     report = analyse(manifest, [each for each in slices if each.place.contender == OTHER])
     assert report.answer is not None
-    assert report.answer.next == snapshot
+    assert report.answer.open == snapshot
 
 
 def test_nothing_is_decided_where_every_test_fails(snapshot: SnapshotAssertion) -> None:

@@ -162,7 +162,7 @@ def test_a_partial_cause_is_called_partial(snapshot: SnapshotAssertion) -> None:
         (0.5, "more", 2.0, {}, "2.00X more instructions per operation"),
         (0.5, "more", 2.0, {"cs": 5.0}, "2.00X more instructions per operation, and context "
          "switches per operation are up 2.5X, which points to more waiting"),
-        (1.5, "more", 2.0, {}, "no measured cause; 2.00X more work"),
+        (1.5, "more", 2.0, {}, "no measured cause; 2.0X more work"),
         (0.5, "same", 1.0, {}, "no measured cause"),
     ],
 )  # fmt: skip

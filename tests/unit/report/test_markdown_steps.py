@@ -169,7 +169,7 @@ def test_stalls_show_what_the_probes_saw_and_the_log() -> None:
     assert row[:6] == ["l.i1", "1", A, "1", "5", "insert"]
     assert row[6] == "0"
     assert row[10] == "0.90"
-    logged = f"- l.i1, {A}, incarnation 1, second 5: LOG:  checkpoint starting: wal"
+    logged = f"- l.i1, {A}, start 1, second 5: LOG:  checkpoint starting: wal"
     assert logged in lines
 
 

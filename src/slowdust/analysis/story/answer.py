@@ -211,6 +211,8 @@ def _open(report: Report, compared: Sequence[Result]) -> str:
         return _open_of_merged(report, compared)
     if report.unfinished is not None:
         return f"`{advised.resume(name)}` completes it."
+    if not any(result.contender == report.base for result in report.results):
+        return "Nothing is decided: the base has no result."
     unsure = [result for result in compared if result.verdict == "unsure"]
     if not unsure:
         return ""

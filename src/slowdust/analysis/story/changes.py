@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from slowdust.analysis.model import Report, Result, Work
-from slowdust.analysis.story.reasons import exact_reason, reason_in_words
+from slowdust.analysis.story.reasons import NO_CAUSE, exact_reason, reason_in_words
 from slowdust.benchmarks import measured_in_steps
 from slowdust.ratios import Verdict, bounded_speed, bounded_work, change, ratio
 from slowdust.stats.blocks import Step
@@ -135,7 +135,10 @@ def _reason(result: Result, base: Result) -> str:
         stalls = f"stalls {whose}(typical slices: rqps {ratio(typical)})"
         return "; ".join(filter(None, (stalls, exact)))
     words = result.explanation.words if result.explanation else ""
-    return (words or reason_in_words(result, base)).partition("; ")[0]
+    clause = (words or reason_in_words(result, base)).partition("; ")[0]
+    if not clause.endswith(NO_CAUSE):
+        return clause
+    return f"{clause.partition(', ')[0]}, no proven cause"
 
 
 def _lines(

@@ -100,6 +100,8 @@ _KINDS: Mapping[EvidenceKind, str] = {
     "settings": "settings",
 }
 """Kinds of evidence in a sentence about several tests."""
+NO_CAUSE = "which proves no cause on a shared machine"
+"""The end of a reason that is CPU time alone."""
 SAME_PLAN = "; the plan is unchanged"
 _BY_PLAN: frozenset[EvidenceKind] = frozenset(("rows", "pages"))
 """Kinds that usually come from another plan."""
@@ -223,7 +225,7 @@ def _times(
     elif not (
         work or named or "time per instruction" in explanation.main or _is_exact(result.evidence)
     ):
-        clauses.append("which proves no cause on a shared machine")
+        clauses.append(NO_CAUSE)
     elif "instructions" in explanation.main and _does_not_wait(explanation):
         clauses.append("and waiting is only a small part of it")
     if named:
@@ -457,7 +459,7 @@ def _evidence(movements: Sequence[Movement], result: Result) -> str:
     verb = "are" if first.metric.startswith(("context", "KB")) else "is"
     moved = f"{first.metric} {verb} {change(first.ratio)}"
     if not first.proves_cause:
-        no_cause = ", which proves no cause on a shared machine"
+        no_cause = f", {NO_CAUSE}"
         return f"{moved} with it{'' if leading(result.evidence) else no_cause}"
     cause = f"{'more' if first.ratio > 1 else 'less'} {first.cause.value}"
     if first.partial:

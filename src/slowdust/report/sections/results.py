@@ -104,7 +104,8 @@ def tests(
     steps = {
         step: found
         for step, found in by_step(report.results).items()
-        if any((step, name) not in named_already for name in found if name != base_name)
+        if not named_already
+        or any((step, name) not in named_already for name in found if name != base_name)
     }
     units = {base.unit for found in steps.values() if (base := found.get(base_name))}
     unit = next(iter(units)) if len(units) == 1 else None
