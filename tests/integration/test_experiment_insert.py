@@ -107,7 +107,7 @@ def test_an_experiment_killed_in_a_step_resumes_from_l_i0(
 ) -> None:
     options = ("--rows", rows, "--seconds", "1s", "--name", "killed")
     process = workplace.start("compare", *PAIR, *ONCE, *options)
-    wait_for_line(process, f"{step} on ")
+    wait_for_line(process, f"measuring {step} ")
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     before = workplace.slice_lines("killed")
@@ -132,7 +132,7 @@ def test_an_experiment_killed_in_a_step_resumes_from_l_i0(
 def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workplace) -> None:
     options = ("--rows", "2000,500,100", "--seconds", "3s", "--tests", "q*", "--name", "died")
     process = workplace.start("compare", *PAIR, *ONCE, *options)
-    wait_for_line(process, f"qr100 on {PAIR[1]} (step 3 of 4, incarnation 1), chunk 3 of ")
+    wait_for_line(process, "measuring qr100 (step 3 of 4, start 1)")
     workplace.kill_server("sqlite@3.50.2")
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1

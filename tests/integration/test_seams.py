@@ -227,6 +227,12 @@ class Bulk(StepBenchmark):
     """The benchmark."""
 
     settings: BulkTable = field(default_factory=BulkTable)
+    seconds = 1.0
+    planned_starts = 2
+
+    def usual_length(self, tests, levels):
+        """Return a second for each number of clients."""
+        return 1.0 * len(levels)
 
     def configured(self, table):
         """Return the benchmark as its table describes it."""
@@ -234,7 +240,7 @@ class Bulk(StepBenchmark):
 
     def workload(self, servers):
         """Return the load."""
-        return BulkWorkload(self.settings, incarnations=2, seconds=1.0, chunk=0.1)
+        return BulkWorkload(self.settings, self.planned_starts, self.seconds, chunk=0.1)
 
 
 BULK = Bulk(

@@ -41,7 +41,7 @@ AVOIDED = {
 }  # fmt: skip
 """Regular expression of words -> better ones."""
 _WORDS = re.compile(r"[A-Za-z][a-z]+ [a-z]+")
-"""In whatever is a text, rather than a name or a key."""
+"""A text has at least two words; a name or a key does not."""
 
 
 def offences(text: str, avoided: dict[str, str] = AVOIDED) -> Iterator[tuple[int, str, str]]:

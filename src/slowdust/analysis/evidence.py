@@ -415,8 +415,16 @@ def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
     return [
         Evidence(kind="settings", words=f"{name} = {value} ({of_base} in the base)")
         for name, (value, of_base) in values.items()
-        if value != of_base
+        if _parse_setting(value) != _parse_setting(of_base)
     ]
+
+
+def _parse_setting(value: str) -> float | str:
+    """Return the number that a setting is, which versions write as `90` or `90.000000`."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def _amount(

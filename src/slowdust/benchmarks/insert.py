@@ -228,6 +228,10 @@ PRESETS = {
 }
 
 
+_USUAL_LOAD: Second = 31.0
+"""One contender's l.i0, l.x, l.i1 and l.i2 of the workload `quick`, on two virtual cores."""
+
+
 @dataclass(frozen=True)
 class InsertWorkload(Workload):
     """The Insert Benchmark of one experiment, in rows."""
@@ -423,16 +427,33 @@ class InsertBenchmark(StepBenchmark):
         suites = {DEFAULT_SUITE: tuple(step.name for step in steps)}
         return replace(self, tests=steps, suites=suites, settings=table)
 
+    @property
+    def preset(self) -> Preset:
+        return PRESETS[self.settings.workload]
+
+    @property
+    def seconds(self) -> Second:
+        return self.settings.seconds or self.preset.seconds
+
+    @property
+    def planned_starts(self) -> int:
+        return self.preset.incarnations
+
+    def usual_length(self, tests: Sequence[Test], levels: Sequence[int]) -> Second:
+        timed = [test for test in tests if isinstance(test, InsertStep) and test.rate is not None]
+        holds = {test.hold for test in tests if isinstance(test, InsertStep)}
+        rows = self.preset.rows if self.settings.rows is None else self.settings.rows[0]
+        loading = len(holds) * rows * _USUAL_LOAD / PRESETS["quick"].rows
+        return len(levels) * (len(timed) * self.seconds + loading)
+
     def workload(self, servers: Sequence[Server]) -> InsertWorkload:
-        preset = PRESETS[self.settings.workload]
-        seconds = self.settings.seconds or preset.seconds
         return InsertWorkload(
             settings=self.settings,
-            incarnations=preset.incarnations,
-            seconds=seconds,
-            chunk=preset.chunk,
+            incarnations=self.planned_starts,
+            seconds=self.seconds,
+            chunk=self.preset.chunk,
             servers=servers,
-            preset=preset,
+            preset=self.preset,
         )
 
     def test(self, name: str) -> InsertStep | None:

@@ -238,6 +238,23 @@ class StepBenchmark(Benchmark, ABC):
     def workload(self, servers: Sequence[Server]) -> Workload:
         """Return the workload that suits all of the servers: each gets as many rows."""
 
+    @property
+    @abstractmethod
+    def seconds(self) -> Second:
+        """Length of a step that ends by time."""
+
+    @property
+    @abstractmethod
+    def planned_starts(self) -> int:
+        """Starts of the servers where the user does not say how many."""
+
+    @abstractmethod
+    def usual_length(self, tests: Sequence[Test], levels: Sequence[int]) -> Second:
+        """Return the usual time of one contender's steps in one start.
+
+        The time for rows whose number depends on the servers is not included.
+        """
+
     def sequence(self, tests: Sequence[Test], levels: Sequence[int]) -> list[tuple[Test, int]]:
         return [(test, clients) for clients in levels for test in tests]
 

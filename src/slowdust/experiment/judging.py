@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from importlib import import_module
 from statistics import median
 
 from slowdust.analysis.comparison import block_ratios
@@ -36,6 +37,9 @@ class Judge:
         self._steps = journal.steps
         self._fewest = fewest_rounds(len(journal.steps))
         self._ratios: dict[str, tuple[int, list[BlockRatios]]] = {}
+        # The first verdict would import it between two slices, and the servers would idle for a
+        # second meanwhile.
+        import_module("scipy.special")
 
     def status(
         self, step: PlannedStep, extent: str, measured: Second, budget: Second, settled: int | None

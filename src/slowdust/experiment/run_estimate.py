@@ -22,6 +22,7 @@ import msgspec
 
 from slowdust import builds
 from slowdust.benchmarks.model import Measuring
+from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.builds import Choices, usual_time
 from slowdust.dbms import Family, family_if_known
 from slowdust.errors import SlowdustError
@@ -37,7 +38,7 @@ from slowdust.store.folder import MANIFEST_FILE, experiments
 from slowdust.store.manifest import Counting, Manifest, Method
 from slowdust.store.storage import FAULTS
 from slowdust.units import Second, known
-from slowdust.wording import rough_duration
+from slowdust.wording import counted, rough_duration
 
 _LOOKED_AT = 30
 """Newest experiments that are learned from."""
@@ -60,8 +61,6 @@ _PROFILE_OF_STEP: Second = 6.0
 """Samples of one step on one contender, with reading them."""
 _WAITS_OF_STEP: Second = 8.0
 """Windows of one step on one contender, after two starts."""
-_USUAL_SEQUENCE: Second = 55.0
-"""One contender's steps of the Insert Benchmark in one incarnation, with the workload `quick`."""
 
 
 class _Contender(msgspec.Struct):
@@ -146,16 +145,32 @@ def estimate_run(spec: Spec, results: Path, before: Manifest | None = None) -> R
     contenders = len(spec.planned_contenders())
     steps = [step for step in plan(spec) if step.chosen]
     lacking = time_for_builds(spec)
-    if spec.configured_benchmark().measuring is Measuring.STEPS:
-        lengths = [each.spent_s / each.starts for each in earlier if each.turns_done]
-        length = median(lengths) if lengths else _USUAL_SEQUENCE
-        planned = contenders * spec.planned_incarnations(3) * length
-        measuring = planned if spec.budget_of_steps is None else spec.budget_of_steps
+    benchmark = spec.configured_benchmark()
+    if isinstance(benchmark, StepBenchmark):
+        tests = [test.name for test in spec.chosen_tests()]
+        lengths = [
+            each.spent_s / each.starts
+            for each in earlier
+            if each.method.steps is not None
+            and each.method.steps.seconds == benchmark.seconds
+            and (each.tests, each.clients) == (tests, spec.clients)
+        ]
+        usual_length = benchmark.usual_length(spec.chosen_tests(), spec.clients)
+        length = median(lengths) if lengths else usual_length
+        starts = spec.planned_incarnations(benchmark.planned_starts)
+        needed, budget = contenders * starts * length, spec.budget_of_steps or 0.0
+        short_of = ""
+        if 0 < budget < needed:
+            every = f"{counted(starts, 'start')} of the servers with all steps"
+            short_of = f"{every} take about {rough_duration(needed)}, more than this budget"
+        measuring = max(needed, budget)
         if before is not None:
             measuring = max(0.0, measuring - before.spent_s)
         following = _following(spec, usual, before, measuring)
         wall = usual.beginning + lacking + measuring + following.together
-        return RunEstimate(measuring, wall, None, "", following=following, builds=lacking)
+        return RunEstimate(
+            measuring, wall, None, "", short_of=short_of, following=following, builds=lacking
+        )
     starts = schedule.incarnations(spec, len(steps))
     left = spec.budget
     if before is not None:

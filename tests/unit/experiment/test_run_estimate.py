@@ -130,7 +130,19 @@ def test_a_calibration_says_how_precise_it_will_be(
 
 def test_long_steps_take_what_they_took(tmp_path: Path) -> None:
     steps = parse_spec({"name": "e", "contenders": [A, B], "benchmark": "insert", "count": "off"})
-    budget = steps.model_copy(update={"budget": 600.0})
+    longer = steps.model_copy(update={"budget": 600.0})
+    shorter = steps.model_copy(update={"budget": 40.0})
 
     assert estimate_run(steps, tmp_path).measuring == 2 * 3 * 55
-    assert estimate_run(budget, tmp_path).measuring == 600
+    assert not estimate_run(steps, tmp_path).short_of
+    assert estimate_run(longer, tmp_path).measuring == 600
+    assert not estimate_run(longer, tmp_path).short_of
+    assert estimate_run(shorter, tmp_path).measuring == 2 * 3 * 55, "planned starts are all made"
+    assert "3 starts" in estimate_run(shorter, tmp_path).short_of
+
+
+def test_steps_of_hours_are_not_taken_for_those_of_seconds(tmp_path: Path) -> None:
+    data = {"name": "e", "contenders": [A, B], "benchmark": "insert", "count": "off"}
+    cached = parse_spec({**data, "insert": {"workload": "cached"}})
+
+    assert estimate_run(cached, tmp_path).measuring >= 2 * 2 * 6 * 1800

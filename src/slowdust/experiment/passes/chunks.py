@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 
 from slowdust.benchmarks.steps import Maintenance, Workload
 from slowdust.dbms.family import Shutdown
@@ -146,15 +147,18 @@ class StepTurns:
                     freezer.let_run(turn.contender)
                     under_way[index] = self._begin(turn)
             ends = self._ends(under_way, freezer)
-            for place in chunk_turns(range(len(turns)), len(ends)):
+            places = list(chunk_turns(range(len(turns)), len(ends)))
+            if places:
+                self._view.phase(f"measuring {self._describe_step(turns[0])}, {len(ends)} chunks")
+            for number, place in enumerate(places):
                 measurement = under_way.pop(place.contender, None)
                 if measurement is None:
                     continue
                 turn = measurement.turn
-                self._view.phase(f"{self._describe(turn)}, chunk {place.chunk + 1} of {len(ends)}")
                 with self._failing(turn, measurement.seconds):
                     freezer.let_run(turn.contender)
-                    measurement.perform_chunk(place, ends[place.chunk], self._view.progress)
+                    on_progress = partial(self._show_progress, number, len(places))
+                    measurement.perform_chunk(place, ends[place.chunk], on_progress)
                     under_way[place.contender] = measurement
             for _, measurement in sorted(under_way.items()):
                 with self._failing(measurement.turn):
@@ -190,13 +194,18 @@ class StepTurns:
         work, idle = self._tests.work(turn.step), self._tests.present()
         return Measurement.of(self._driver, turn, work, idle, self._experiment.clock)
 
+    def _show_progress(self, chunks: int, of_chunks: int, done: int, total: int) -> None:
+        """Show how much of a step is done, after some chunks and a part of the next one."""
+        self._view.progress(chunks * total + done, of_chunks * total)
+
     def _describe(self, turn: ContenderTurn) -> str:
+        return f"{self._describe_step(turn)} on {turn.contender.name}"
+
+    def _describe_step(self, turn: ContenderTurn) -> str:
         steps = self._journal.steps
         clients = f" x{turn.step.clients}" if turn.step.clients > 1 else ""
-        return (
-            f"{turn.test.name}{clients} on {turn.contender.name} (step "
-            f"{steps.index(turn.step) + 1} of {len(steps)}, incarnation {turn.incarnation})"
-        )
+        place = f"{steps.index(turn.step) + 1} of {len(steps)}"
+        return f"{turn.test.name}{clients} (step {place}, start {turn.incarnation})"
 
     def _keep(self, measurement: Measurement) -> None:
         """Keep the record of a step, and bring the contender to where the next one begins."""
@@ -429,15 +438,15 @@ class TimedChunks(Pass[OpenStep]):
     def _status(self, step: PlannedStep, number: int) -> Status:
         elapsed, budget = self._forecast.elapsed, self._budget
         following = self.announced.following.together
-        if budget is None:
-            left = self._forecast.left(self._planned, len(self.contenders.running()))
-        else:
-            left = max(0.0, budget - elapsed)
+        # The planned starts are made even if they take longer than the budget.
+        left = self._forecast.left(self._planned, len(self.contenders.running()))
+        if budget is not None:
+            left = max(left, budget - elapsed)
         status = self._judge.status(
             step,
             extent=f"start {number}" if budget else f"start {number} of {self._last}",
             measured=elapsed,
-            budget=budget or elapsed + left,
+            budget=elapsed + left,
             settled=len(self._settled()) if budget else None,
         )
         return replace(status, left=left + following, following=following)
