@@ -40,7 +40,7 @@ def test_nothing_is_decided_by_noise_and_the_command_continues(snapshot: Snapsho
     assert [answer.slower, answer.faster] == snapshot
     lows = [r.ratio.low for r in report.results if r.ratio and r.ratio.low]
     assert at_most(min(lows)) in answer.rest
-    assert answer.next == snapshot
+    assert answer.open == snapshot
 
 
 def test_each_of_several_contenders_is_named_and_many_are_cut(snapshot: SnapshotAssertion) -> None:
@@ -69,7 +69,7 @@ def test_an_unfinished_experiment_says_so_and_one_start_gives_no_verdict(
     assert {r.verdict for r in finished.results if r.contender == B} == {"slower"}
     assert {r.verdict for r in report.results if r.contender == B} == {"unsure"}
     assert report.unfinished == snapshot
-    assert answer_of(report).next == snapshot
+    assert answer_of(report).open == snapshot
 
 
 def test_of_a_contender_alone_there_are_the_conditions() -> None:
@@ -77,7 +77,7 @@ def test_of_a_contender_alone_there_are_the_conditions() -> None:
 
     answer = answer_of(analyse(manifest, slices))
     assert "1 client" in answer.conditions
-    assert not (answer.slower or answer.faster or answer.rest or answer.next)
+    assert not (answer.slower or answer.faster or answer.rest or answer.open)
 
 
 @pytest.mark.parametrize(

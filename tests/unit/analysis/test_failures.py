@@ -13,10 +13,12 @@ from slowdust.analysis.results.failures import count_failures, failed_wholly
 from slowdust.analysis.results.gate import parse_gate
 from slowdust.analysis.stored import analyse
 from slowdust.cli.conduct import exit_code_of
-from slowdust.report import answer, html, terminal
+from slowdust.report import html
+from slowdust.report.answer import first_screen
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 from slowdust.store.manifest import StepFailure
 from slowdust.store.slice import Slice
+from tests.unit.report.media import printed
 from tests.unit.synthetic import Noise, fails, synthetic_experiment
 from tests.unit.synthetic_counts import synthetic_counts
 
@@ -52,6 +54,16 @@ def report_of(spoil: Spoil, *contenders: str) -> Report:
             spoil(record)
     counts = synthetic_counts([BASE, OTHER], TESTS, shifts={OTHER: {"point-query": 1.2}})
     return analyse(manifest, slices, counts=counts)
+
+
+def failed_line(report: Report) -> str:
+    """The text of the first line of the answer, which is about failures."""
+    screen = first_screen(report)
+    assert screen is not None
+    label, words = screen.facts[0]
+    assert label == "Failed"
+    assert isinstance(words, str)
+    return words
 
 
 def compared(report: Report) -> Result:
@@ -149,7 +161,7 @@ def test_nothing_is_decided_without_a_result_of_the_base(snapshot: SnapshotAsser
     manifest, slices = synthetic_experiment([BASE, OTHER], TESTS)
     report = analyse(manifest, [each for each in slices if each.place.contender == OTHER])
     assert report.answer is not None
-    assert report.answer.next == snapshot
+    assert report.answer.open == snapshot
 
 
 def test_nothing_is_decided_where_every_test_fails(snapshot: SnapshotAssertion) -> None:
@@ -194,9 +206,8 @@ def test_a_test_that_was_ended_is_reported_first_and_is_not_decided(
         )
     ]
     report = analyse(manifest, [each for each in slices if each.place.test == "scan"])
-    first = answer.lines(report)[0]
-    assert first.label == "Failed"
-    assert first.text == snapshot
-    assert first.text not in report.tldr
+    first = failed_line(report)
+    assert first == snapshot
+    assert first not in report.tldr
     assert report.answer is not None
     assert report.answer.next == snapshot

@@ -276,36 +276,26 @@ def test_nothing_is_said_where_time_and_work_agree() -> None:
     assert not set(result.notes) & set(DISAGREEMENTS.values())
 
 
-def test_the_tldr_begins_with_work(snapshot: SnapshotAssertion) -> None:
+def test_changed_work_of_unchanged_tests_has_lines(snapshot: SnapshotAssertion) -> None:
     shifts = {B: {"point-query": 0.954, "scan": 1.49}}
     report = counted(
         synthetic_counts([A, B], TESTS, shifts=shifts, noise=CountNoise(repeat=0.0, restart=0.0))
     )
 
-    assert report.tldr[0] == snapshot
+    assert report.answer is not None
+    assert report.answer.work == snapshot
 
 
-def test_the_tldr_says_what_work_decides_where_time_decides_nothing(
+def test_work_is_compared_for_many_contenders_where_time_decides_nothing(
     snapshot: SnapshotAssertion,
 ) -> None:
-    counts = synthetic_counts([A, B], TESTS, shifts={B: {"scan": 1.49}})
-    report = counted(counts, noise=Noise(slice=0.3))
-    unsure = [r for r in report.results if r.verdict == "unsure"]
-
-    assert len(unsure) == 4
-    assert report.tldr[1] == snapshot
-    assert report.tldr[2] == snapshot
-
-
-def test_many_contenders_have_their_work_in_a_sentence_each(snapshot: SnapshotAssertion) -> None:
     names = [f"postgres@{version}" for version in range(12, 18)]
     counts = synthetic_counts(names, TESTS, shifts={names[1]: {"scan": 1.49}})
 
-    report = counted(counts, contenders=names)
+    report = counted(counts, contenders=names, noise=Noise(slice=0.3))
 
-    assert not any(sentence.startswith("Work") for sentence in report.tldr)
-    [about] = [sentence for sentence in report.tldr if sentence.startswith("13: ")]
-    assert about == snapshot
+    assert report.answer is not None
+    assert report.answer.work == snapshot
 
 
 @pytest.mark.parametrize(

@@ -98,14 +98,6 @@ def test_tiny_values_keep_their_digits() -> None:
     assert (hardware[2][5], hardware[3][5]) == ("5.32e-08", "5.3e-08x")
 
 
-def test_the_tldr_is_a_list() -> None:
-    report = a_report()
-
-    lines = section(markdown.render(report), "tl;dr")
-
-    assert lines == [f"- {sentence}" for sentence in report.tldr]
-
-
 def test_parts_of_a_change_multiply_to_the_time() -> None:
     header, _, *rows = table_rows(section(markdown.render(a_report()), "Parts of the change"))
 

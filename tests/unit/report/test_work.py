@@ -6,7 +6,6 @@ import csv as stdlib_csv
 import io
 import json as stdlib_json
 import re
-from collections import Counter
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
