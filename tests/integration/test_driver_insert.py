@@ -249,14 +249,14 @@ def test_progress_is_reported_about_every_second(postgres: Purchases, driver: Dr
     ("fields", "message"),
     [
         ({"clients": 0}, "a step needs a client"),
-        ({"tables": 3}, "a table for each or one for all"),
+        ({"tables": 3}, "one table per client or one for all"),
         ({"inserted": [1]}, "for each table"),
-        ({"work": load(rows_per_commit=0)}, "1 to 4681 rows"),
-        ({"work": load(rows_per_commit=4_682)}, "1 to 4681 rows"),
-        ({"work": load(rows=0)}, "a row at least"),
-        ({"work": query("range", 0, 1.0)}, "positive number of seconds"),
-        ({"work": query("range", 1, -1.0)}, "number per second"),
-        ({"long_transaction": -1}, "held a positive number"),
+        ({"work": load(rows_per_commit=0)}, "must be 1 to 4681"),
+        ({"work": load(rows_per_commit=4_682)}, "must be 1 to 4681"),
+        ({"work": load(rows=0)}, "at least one row"),
+        ({"work": query("range", 0, 1.0)}, "must be positive"),
+        ({"work": query("range", 1, -1.0)}, "must not be negative"),
+        ({"long_transaction": -1}, "held must be positive"),
     ],
 )
 def test_steps_that_cannot_be_are_refused(

@@ -172,7 +172,7 @@ def test_an_encrypted_server_is_measured_and_keeps_its_collections_on_request(
     (info,) = workplace.report("kept")["contender_info"]
     assert "TLS" in info["source"]
     (kept,) = ferretdb.schemas()
-    assert f"keeps the schema {kept}" in errors
+    assert f"kept the schema {kept}" in errors
     assert ferretdb.ask(kept, count="sbtest1")["n"] == 300
 
 

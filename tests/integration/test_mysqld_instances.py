@@ -319,5 +319,5 @@ def test_allocator_that_is_built_in_cannot_be_replaced(
     build: Build, make_instance: MakeInstance, allocator_of: Callable[[str], Environment]
 ) -> None:
     for allocator in ("glibc", "jemalloc"):
-        with pytest.raises(UsageError, match=rf"cannot have {allocator}: .* is built in"):
+        with pytest.raises(UsageError, match=rf"cannot use {allocator}: .* is built in"):
             make_instance(build, environment=allocator_of(allocator))

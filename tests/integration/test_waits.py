@@ -19,13 +19,14 @@ from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.passes.waits import Observer, PlannedWindow, Waits
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.instances.instance import Instance
+from slowdust.store.count import WindowPlace
 from slowdust.store.folder import Folder, writing
-from slowdust.store.waits import WaitKind, WaitPlace, WaitWindow
+from slowdust.store.waits import WaitKind, WaitWindow
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.tiers.selection import full
 
@@ -61,7 +62,7 @@ def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWind
         "s", instance.target(), Data(1, ROWS, 1), test="update-one", clients=CLIENTS
     )
     driver.run("s", Stop(seconds=0.2))
-    place = WaitPlace(
+    place = WindowPlace(
         benchmark="micro",
         test="update-one",
         clients=CLIENTS,
@@ -136,7 +137,7 @@ def test_a_disk_that_is_slower_by_a_known_time_is_named(
         driver = stack.enter_context(Driver())
         resolved = resolve_contenders(spec, view)
         running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
-        journal = open_journal(spec, writer, running, view, method_of_slices(spec))
+        journal = open_journal(spec, writer, running, view, make_slice_method(spec))
         experiment = OpenExperiment(spec, running, journal, view, Announced(view))
         for _ in range(2):  # then nothing is missing any more
             measure(experiment, [Waits(experiment, starts=1, repeats=REPEATS)])

@@ -21,8 +21,8 @@ from slowdust.store.count import (
     SYSTEM_CALLS,
     Count,
     CountedRun,
-    CountPlace,
     Source,
+    WindowPlace,
 )
 from tests.unit.synthetic import Shifts
 
@@ -72,7 +72,7 @@ def synthetic_counts(
                     cost = _cost_of(test) * shift_of(shifts, contender, test) * np.exp(level)
                     counts.append(
                         Count(
-                            place=CountPlace(
+                            place=WindowPlace(
                                 benchmark=benchmark,
                                 test=test,
                                 clients=clients,

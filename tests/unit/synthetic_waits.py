@@ -12,7 +12,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from slowdust.dbms.postgres import kind_of
-from slowdust.store.waits import SessionTime, Syncs, Wait, WaitPlace, WaitWindow
+from slowdust.store.count import WindowPlace
+from slowdust.store.waits import SessionTime, Syncs, Wait, WaitWindow
 from slowdust.units import Microsecond, Second
 
 LOOKS = 100
@@ -43,7 +44,7 @@ def synthetic_waits(
     for incarnation in range(1, incarnations + 1):
         for repeat in range(repeats):
             for contender, events in times.items():
-                place = WaitPlace(
+                place = WindowPlace(
                     benchmark="micro",
                     test=test,
                     clients=clients,
@@ -61,7 +62,7 @@ def synthetic_waits(
 
 
 def _window(
-    place: WaitPlace,
+    place: WindowPlace,
     times: Mapping[str, Microsecond],
     seconds: Second,
     random: np.random.Generator,

@@ -24,7 +24,7 @@ from slowdust.benchmarks.htap.tests import (
 from slowdust.benchmarks.htap.transactions import KINDS, HtapData
 from slowdust.dbms import family
 from slowdust.errors import UsageError
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.passes.work_counts import counted_steps
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.options import spec_from_options
@@ -164,7 +164,7 @@ def test_a_report_says_what_was_loaded(kind: str, phrase: str) -> None:
     spec = spec_from_options(
         ["postgres@17.6"], {"benchmark": "htap", "transactions": kind, "name": "x"}
     )
-    method = method_of_slices(spec)
+    method = make_slice_method(spec)
     assert (method.data, method.rows, method.tables) == (phrase, None, None)
     manifest, slices = synthetic_experiment(["a", "b"], ["queries"], blocks=4)
     manifest.method.data = method.data

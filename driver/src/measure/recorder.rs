@@ -1,4 +1,4 @@
-//! The record of a slice. Its memory is allocated when a session opens and reused slice by slice.
+//! The record of a slice. Its memory is allocated when a session opens and reused for each slice.
 
 use std::collections::BTreeMap;
 
@@ -36,13 +36,13 @@ pub struct Second {
     /// Operations that finished in it.
     pub operations: u64,
     pub rows: u64,
-    /// The longest response time of these.
+    /// Their longest response time.
     pub max: Nanosecond,
-    /// The longest lag behind the schedule of the operations that began in it.
+    /// The longest lag of the operations that began in it, relative to the schedule.
     pub lag: Nanosecond,
 }
 
-/// The lag of the operations of an open loop behind their schedule.
+/// The lag of the operations of an open loop, relative to the schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lag {
     pub operations: u64,
@@ -94,7 +94,7 @@ impl Recorder {
     }
 
     /// Record that an operation ended at `finished`, `latency` after it began or was due.
-    #[inline(always)] // of every operation
+    #[inline(always)] // called for every operation
     pub fn completed(&mut self, finished: Nanosecond, latency: Nanosecond, rows: u64) {
         self.operations += 1;
         self.rows += rows;
@@ -115,7 +115,7 @@ impl Recorder {
         &mut self.per_second[second]
     }
 
-    /// Count an error by its key; `text` writes the text of the first one.
+    /// Count an error by its key; `text` returns the text of the first one.
     pub fn error(&mut self, key: &str, text: impl FnOnce() -> String) {
         match self.errors.get_mut(key) {
             Some(count) => *count += 1,

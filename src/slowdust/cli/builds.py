@@ -24,7 +24,7 @@ from slowdust.builds.revisions import is_source
 from slowdust.builds.sizes import chosen_builds, expected_bytes, sizes_of, sizes_of_tree
 from slowdust.cli.reports import put
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.report.formats import SIZES
 from slowdust.report.markdown.document import plain
@@ -146,7 +146,7 @@ def _resolved(name: str, repo: str | None, progress: server_builds.Progress) -> 
 @contextmanager
 def _watched(name: str) -> Iterator[server_builds.Progress]:
     """Show the phases of a build: in a terminal on a line, else on lines of standard error."""
-    with watching() as view:
+    with open_view() as view:
         yield lambda phase: view.phase(f"{name}: {phase}")
 
 

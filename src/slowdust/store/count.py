@@ -30,18 +30,18 @@ Events = dict[str, Natural]
 """Event -> how often it happened; one that was not counted is absent."""
 
 
-class CountPlace(msgspec.Struct, kw_only=True):
-    """Place of a count in its experiment."""
+class WindowPlace(msgspec.Struct, kw_only=True, frozen=True):
+    """Place of a count, or of a window of waits, in its experiment."""
 
     benchmark: str
     test: str
     clients: Ordinal
     contender: str
     incarnation: Ordinal
-    """Number of the server's start for counting, 1-based, apart from those that are timed."""
+    """Number of the start among the starts of its pass, 1-based."""
     repeat: Natural
-    """Number within (test, clients, incarnation), 0-based: the operations of one repeat are the
-    same for every contender."""
+    """Number within (test, clients, incarnation), 0-based. Counts of one number are of the same
+    operations on all contenders; windows of waits of one number are close in time."""
 
 
 class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -57,7 +57,7 @@ class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Count(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What one repeat of one step on one contender cost."""
 
-    place: CountPlace
+    place: WindowPlace
     source: Source
     run: CountedRun
 

@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from slowdust.store.bounds import Amount, Duration, Natural, Ordinal
+from slowdust.store.bounds import Amount, Duration, Natural
+from slowdust.store.count import WindowPlace
 from slowdust.units import Microsecond
 
 WaitSource = Literal["performance_schema", "processlist", "pg_stat_activity"]
@@ -24,20 +25,6 @@ of a commit, with what it does itself; `client` waits for the next message."""
 
 NOT_SEEN = "not seen"
 """What a session did that held a lock and is not in the sample: the server's own, for example."""
-
-
-class WaitPlace(msgspec.Struct, kw_only=True, frozen=True):
-    """Place of a window in its experiment."""
-
-    benchmark: str
-    test: str
-    clients: Ordinal
-    contender: str
-    incarnation: Ordinal
-    """Number of the server's start for waits, 1-based, apart from those that are timed."""
-    repeat: Natural
-    """Number within (test, clients, incarnation), 0-based: windows of one number follow each other
-    on all contenders."""
 
 
 class Wait(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -75,7 +62,7 @@ class SessionTime(msgspec.Struct, kw_only=True, omit_defaults=True):
 class WaitWindow(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What one contender's sessions waited for in one window."""
 
-    place: WaitPlace
+    place: WindowPlace
     operations: Natural
     seconds: Duration
     sources: list[WaitSource] = []

@@ -40,6 +40,6 @@ def test_trials_with_too_few_queries_are_refused() -> None:
     )  # fmt: skip
     check_operations(parse_sla("p99<5ms").operations, trial)
     with pytest.raises(
-        UsageError, match=r"needs 20,000 queries .* A did 2,000 in 2s.* --trial 30s"
+        UsageError, match=r"needs 20,000 queries .* A executed 2,000 in 2s.* --trial 30s"
     ):
         check_operations(parse_sla("p999<5ms").operations, trial)

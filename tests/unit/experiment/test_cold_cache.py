@@ -86,7 +86,7 @@ class Setting:
             measured=Measured(uses={"server": {"read_bytes": 81920}}),
         )
         contender = cast("RunningContender", self.contender)
-        with self.cold.beside(contender, 0.1, half, [record]):
+        with self.cold.next_to_disk(contender, 0.1, half, [record]):
             self.events.append("server")
         return record
 
@@ -158,16 +158,16 @@ def test_the_others_are_suspended_while_one_writes_and_all_resume_at_the_end(
 ) -> None:
     setting = Setting(tmp_path, "update-beyond-pool")
     for contender in (setting.contender, setting.contender, setting.other):
-        setting.cold.let_run(contender)
+        setting.cold.run_only(contender)
     assert setting.events == ["b stands still", "a goes on", "a stands still", "b goes on"]
     setting.events.clear()
-    setting.cold.let_all_run()
+    setting.cold.thaw_all()
     assert setting.events == ["a goes on", "b goes on"]
-    setting.cold.let_run(setting.other)
+    setting.cold.run_only(setting.other)
     assert setting.events[2:] == ["a stands still", "b goes on"]
 
 
 def test_no_server_is_suspended_during_reads(tmp_path: Path) -> None:
     setting = Setting(tmp_path, "page-read-peak")
-    setting.cold.let_run(setting.contender)
+    setting.cold.run_only(setting.contender)
     assert setting.events == []

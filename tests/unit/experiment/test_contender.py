@@ -125,7 +125,7 @@ def test_parses_a_compiled_contender(written: str, parts: dict[str, str]) -> Non
 def test_flags_are_for_what_is_compiled(snapshot: SnapshotAssertion) -> None:
     name = parse_contender("postgres@git:master")
     assert name.with_parts({"flags": "o3"}).text == "postgres@git:master+o3"
-    with pytest.raises(UsageError, match="names its flags already"):
+    with pytest.raises(UsageError, match="sets its flags already"):
         parse_contender("postgres@git:master+lto").with_parts({"flags": "o3"})
     with pytest.raises(UsageError) as error:
         parse_contender("postgres@17.6").with_parts({"flags": "o3"})

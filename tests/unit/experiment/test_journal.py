@@ -18,7 +18,7 @@ from slowdust.experiment.journal import (
 )
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.local_lab import run_experiment
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, Manifest, StepsMethod
@@ -39,7 +39,7 @@ FACTS = ContenderFacts(
 
 def manifest(facts: ContenderFacts) -> Manifest:
     spec = parse_spec({"name": "x", "contenders": ["mysql@9.7.4"]})
-    return new_manifest(spec, [facts], method_of_slices(spec), "1", {})
+    return new_manifest(spec, [facts], make_slice_method(spec), "1", {})
 
 
 def test_the_same_resumes() -> None:
@@ -143,7 +143,7 @@ def test_another_workload_is_refused_before_anything_is_made(
     path.write_text(SMALL)
     given: dict[str, object] = {"name": "x", "contenders": ["postgres@99.9"], "workload": str(path)}
     spec = parse_spec(given)
-    before = new_manifest(spec, [FACTS], method_of_slices(spec), "1", {})
+    before = new_manifest(spec, [FACTS], make_slice_method(spec), "1", {})
     with writing(Folder(tmp_path / "x")) as writer:
         writer.write_manifest(before)
     path.write_text(SMALL.replace("rows = 100", "rows = 101"))

@@ -8,7 +8,7 @@ import pytest
 from rich.text import Text
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.experiment.live import PlainView, describe, watching
+from slowdust.experiment.live import PlainView, describe, open_view
 from slowdust.experiment.passes.slices import Remaining
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.ratios import Ratio, Verdict
@@ -61,7 +61,7 @@ def test_the_terminal_has_the_same(
 ) -> None:
     for name, value in {"FORCE_COLOR": "1", "TERM": "xterm", "COLUMNS": "200"}.items():
         monkeypatch.setenv(name, value)
-    with watching() as view:
+    with open_view() as view:
         view.block(STATUS)
     shown = Text.from_ansi(capsys.readouterr().err).plain
     assert "test 3 of 12" in shown
@@ -73,12 +73,12 @@ def test_wall_time_has_what_the_budget_does_not_count(monkeypatch: pytest.Monkey
     now = 100.0
     monkeypatch.setattr(time, "monotonic", lambda: now)
     left = Remaining()
-    left.begin_incarnation()
+    left.begin_start()
     now += 20  # loading
     assert left.left(60.0, 3, 0.0) == 60 + 3 * 20
     now += 10
     assert left.left(50.0, 3, 10.0) == 50 + 3 * 20, "measuring is not beside the budget"
     left.measured(10.0)
-    left.begin_incarnation()
+    left.begin_start()
     now += 10  # the second start was quicker
     assert left.left(50.0, 2, 0.0) == 50 + 2 * 15

@@ -17,6 +17,7 @@ from slowdust.experiment.contenders import Contenders
 from slowdust.experiment.driver.process import Data, Driver, Patience, TargetError
 from slowdust.experiment.driver.protocol import Failed, ResultSet
 from slowdust.experiment.engine.open_test import OpenTest
+from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.companions import Counters
@@ -59,8 +60,7 @@ class PretendedContenders:
         self._pages = iter(pages or [])
 
     def for_each(self, action: Callable[[SimpleNamespace], object], turn: int = 0) -> None:
-        del turn
-        for contender in self.all:
+        for contender in in_turn(self.all, turn):
             action(contender)
 
     def start(self, number: int) -> None:
@@ -97,9 +97,10 @@ class CountedLoads(LoadedTables):
     """Tables whose load is only counted."""
 
     loads = 0
+    order = ""
 
-    def _load(self, contender: object) -> None:
-        del contender
+    def _load(self, contender: RunningContender) -> None:
+        self.order += contender.name
         self.loads += 1
 
     def maintain_one(self, contender: object, driver: object) -> None:

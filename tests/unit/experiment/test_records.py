@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from slowdust.experiment.driver.protocol import Ran
-from slowdust.experiment.journal import slice_of
+from slowdust.experiment.journal import make_slice
 from slowdust.probes.probe import WindowUse
 from slowdust.store.slice import Place, Slice
 
@@ -26,7 +26,7 @@ def test_a_slice_without_any_completed_operation_has_no_time_of_its_own(
     }  # fmt: skip
     ran = msgspec.convert(answer, Ran)
     place = Place(benchmark="micro", test="scan", clients=1, contender="a")
-    record = slice_of(place, ran, ran, WindowUse(uses={}, seconds=0.25, skipped=[]))
+    record = make_slice(place, ran, ran, WindowUse(uses={}, seconds=0.25, skipped=[]))
     # What cannot be read again would make the whole experiment unreadable.
     read = msgspec.json.decode(msgspec.json.encode(record), type=Slice)
     assert (read.measured.seconds, read.measured.probe_seconds) == (recorded, 0.25)

@@ -15,7 +15,7 @@ from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.engine.stepped import sized_workload
-from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
+from slowdust.experiment.passes.chunks import TimedChunks, make_step_method
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.instances.programs import InstanceError
 from slowdust.store.manifest import Method
@@ -45,7 +45,7 @@ def opened(machine: Machine, spec: Spec, folder: Path) -> Iterator[tuple[OpenExp
     def method_of(contenders: Contenders) -> Method:
         nonlocal workload
         workload = sized_workload(spec, benchmark, contenders)
-        return method_of_steps(spec, workload)
+        return make_step_method(spec, workload)
 
     with simulated(machine, spec, folder, method_of) as experiment:
         assert workload is not None

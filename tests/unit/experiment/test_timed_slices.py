@@ -11,7 +11,7 @@ import pytest
 from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.engine.schedule import block_order, following_order
 from slowdust.experiment.journal import Journal
-from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
+from slowdust.experiment.passes.slices import TimedSlices, make_slice_method
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.store.slice import Slice
 from tests.unit.simulated_servers import Machine, simulated
@@ -24,7 +24,7 @@ Run = Callable[[Machine, Spec], Journal]
 def run(tmp_path: Path) -> Run:
     def run_spec(machine: Machine, spec: Spec, kept: list[Slice] | None = None) -> Journal:
         with simulated(
-            machine, spec, tmp_path, lambda _: method_of_slices(spec), kept=kept or ()
+            machine, spec, tmp_path, lambda _: make_slice_method(spec), kept=kept or ()
         ) as experiment:
             measure(experiment, [TimedSlices(experiment)])
         return experiment.journal
@@ -60,7 +60,7 @@ def test_a_test_without_a_verdict_gets_turns_while_the_budget_lasts(run: Run) ->
 
 def test_a_verdict_that_no_longer_holds_opens_its_test_again(tmp_path: Path) -> None:
     machine, spec = machine_of({}), spec_of(["scan"], budget="20s", slice="100ms")
-    with simulated(machine, spec, tmp_path, lambda _: method_of_slices(spec)) as experiment:
+    with simulated(machine, spec, tmp_path, lambda _: make_slice_method(spec)) as experiment:
         (step,) = experiment.journal.steps
         step.settled = True
         measure(experiment, [TimedSlices(experiment)])

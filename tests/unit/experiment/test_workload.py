@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.benchmarks.insert import WORKLOADS, InsertBenchmark, InsertStep, InsertWorkload
 from slowdust.benchmarks.steps import Server
 from slowdust.errors import UsageError
-from slowdust.experiment.engine.stepped import level_of, partitions_of
+from slowdust.experiment.engine.stepped import level_of, partition_keys
 from slowdust.experiment.plan import plan
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec, parse_spec, read_spec
@@ -94,15 +94,15 @@ def test_a_hold_needs_room_for_the_rows_that_it_keeps() -> None:
 def test_partitions_have_room_for_all_keys_that_will_ever_be() -> None:
     sized = workload(rows=[1000, 200, 50], seconds=10, rates=[100], partitions=4)
     works = [sized.work(step.test.name, 1) for step in plan(spec_of(rates=[100]))]
-    parts = partitions_of(works, sized.settings, 1)
+    parts = partition_keys(works, sized.settings, 1)
     assert parts is not None
     assert parts.count == 4
     assert parts.rows_each * 4 >= 1000 + 200 + 50 + 2 * 10 * 100 > (parts.rows_each - 1) * 4
     shared = workload(rows=[1000, 200, 50], partitions=4, table="shared")
-    of_three = partitions_of([shared.work("l.i0", 3)], shared.settings, 3)
+    of_three = partition_keys([shared.work("l.i0", 3)], shared.settings, 3)
     assert of_three is not None
     assert of_three.rows_each == 750
-    assert partitions_of([], workload().settings, 1) is None
+    assert partition_keys([], workload().settings, 1) is None
 
 
 def test_rows_at_a_rate_are_whole_commits() -> None:

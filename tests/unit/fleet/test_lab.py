@@ -200,7 +200,7 @@ def test_a_host_that_sends_what_cannot_be_used_is_excluded_and_others_measure_it
     [placement] = [each for each in laboratory.record.placements if each.host == "odd"]
     assert placement.state is State.LOST
     if dies is None:
-        assert "cannot be used" in laboratory.record.left_out["odd"]
+        assert "unusable bundle" in laboratory.record.left_out["odd"]
     left = {path.name for path in fleet_folder(tmp_path, "night").iterdir()}
     assert left - {".lock"} == {"fleet.json", "fleet.toml", "hosts"}
 
@@ -319,6 +319,6 @@ def test_experiments_of_an_earlier_version_are_refused_with_its_version(tmp_path
     record = json.loads(path.read_text())
     record |= {"schema": 1, "finished": False, "cuts": {}, "hosts": {"a": {"slowdust": "0.1.0"}}}
     path.write_text(json.dumps(record))
-    with pytest.raises(UsageError, match=r"Slowdust 0.1.0 began 'night'.* schema 1"):
+    with pytest.raises(UsageError, match=r"Slowdust 0.1.0 started 'night'.* schema 1"):
         laboratory.run()
     assert "--resume --fleet" in (way_on_of_fleet(tmp_path / "night") or "")

@@ -16,8 +16,8 @@ from slowdust.instances.preloads import (
     Malloc,
     check_loaded,
     find_malloc,
+    identify_malloc,
     loaded_allocator,
-    malloc_of,
 )
 from slowdust.store.manifest import BuildFacts
 
@@ -58,7 +58,7 @@ def test_the_library_that_has_malloc(
     bindings: list[tuple[object, str]], malloc: Malloc | None
 ) -> None:
     bound = [(str(file), symbol) for file, symbol in bindings]
-    assert malloc_of(bound, SERVER) == malloc
+    assert identify_malloc(bound, SERVER) == malloc
 
 
 def test_loader_reports_a_program_of_this_machine() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.probes.host.others import OthersProbe, parse_process, probe_of
+from slowdust.probes.host.others import OthersProbe, open_probe, parse_process
 from slowdust.probes.probe import Subject
 
 OWN, KERNEL = 10, 0x00200000
@@ -143,7 +143,7 @@ def busy(*, orphan: bool) -> Iterator[int]:
 
 def test_a_busy_stranger_is_seen_and_a_busy_child_is_not() -> None:
     with busy(orphan=True) as stranger, busy(orphan=False) as child:
-        probe = probe_of(Subject(os.getpid(), Path("/")))
+        probe = open_probe(Subject(os.getpid(), Path("/")))
         before = after = probe.read()
         while after.cpu_ns[stranger] == before.cpu_ns[stranger]:
             time.sleep(0.05)

@@ -19,7 +19,7 @@ from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.callgrind_slices import SliceCounts
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.passes.work_counts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.instances.programs import InstanceError
@@ -58,7 +58,7 @@ def count(
 ) -> Outcome:
     spec = parse_spec({**KEYS, "count_budget": budget})
     with simulated(
-        machine, spec, tmp_path, lambda _: method_of_slices(spec), kept=timed
+        machine, spec, tmp_path, lambda _: make_slice_method(spec), kept=timed
     ) as experiment:
         journal = experiment.journal
         journal.manifest.counting = Counting(source="valgrind")

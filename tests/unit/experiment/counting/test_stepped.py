@@ -18,7 +18,7 @@ from slowdust.experiment.driver.process import Patience, TargetError
 from slowdust.experiment.driver.protocol import Failed, Prepare, UntilOperations
 from slowdust.experiment.engine.loop import Go, Pass, Starts, Tests, measure
 from slowdust.experiment.engine.schedule import Start
-from slowdust.experiment.local_lab import counting_of
+from slowdust.experiment.local_lab import choose_counting
 from slowdust.experiment.passes.callgrind_counts import REPEATS, CountedServer, CountedTest, Repeat
 from slowdust.experiment.passes.callgrind_steps import WINDOWS, StepCounts
 from slowdust.experiment.spec.spec import Spec, parse_spec

@@ -12,7 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
-from slowdust.experiment.cpus import check_cpus, format_cpus, keeping_to, parse_cpus, usable_cpus
+from slowdust.experiment.cpus import check_cpus, format_cpus, parse_cpus, running_on, usable_cpus
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_children_and_threads_keep_to_the_cpus_and_go_back() -> None:
     ready.wait()
     assert other.native_id is not None
     try:
-        with keeping_to([cpu]):
+        with running_on([cpu]):
             program = "import os; print(os.sched_getaffinity(0))"
             child = subprocess.run(
                 [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -10,7 +10,7 @@ import pytest
 
 from slowdust.errors import SlowdustError
 from slowdust.experiment.cpus import usable_cpus
-from slowdust.experiment.host_locks import WhenBusy, disk_of, locked, writes
+from slowdust.experiment.host_locks import WhenBusy, find_disk, locked, writes
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from tests.unit.experiment.host_locks.holding import another_process_holds
@@ -87,7 +87,7 @@ def test_other_cpus_are_free(claims: Path) -> None:
 
 
 def test_disk_is_claimed_by_experiments_that_write(claims: Path, data: Path) -> None:
-    disk = disk_of(data)
+    disk = find_disk(data)
     if disk is None:
         pytest.skip("the data root lies in memory")
     with another_process_holds(claims, f"disk-{disk}"):
@@ -111,7 +111,7 @@ def test_disk_in_memory_is_none() -> None:
     memory = Path("/dev/shm")
     if not memory.is_dir():
         pytest.skip("this host has no /dev/shm")
-    assert disk_of(memory) is None
+    assert find_disk(memory) is None
 
 
 def test_cpus_of_a_file_may_be_a_text_and_are_kept_in_order() -> None:

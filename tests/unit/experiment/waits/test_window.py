@@ -15,7 +15,8 @@ from slowdust.experiment.passes.waits import (
     seen_in_samples,
     waits_between,
 )
-from slowdust.store.waits import Wait, WaitKind, WaitPlace, WaitWindow
+from slowdust.store.count import WindowPlace
+from slowdust.store.waits import Wait, WaitKind, WaitWindow
 
 
 def total(event: str, us: float, times: int) -> Wait:
@@ -93,7 +94,7 @@ def observe_by(driver: Refusing, warnings: list[str]) -> WaitWindow:
         instance=server,
         refuse_fatal_errors=lambda *_: None,
     )
-    place = WaitPlace(
+    place = WindowPlace(
         benchmark="micro", test="scan", clients=1, contender="c", incarnation=1, repeat=0
     )
     ran: Any = SimpleNamespace(operations=7, seconds=0.5, errors={})
