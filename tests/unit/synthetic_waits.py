@@ -80,7 +80,7 @@ def _window(
         sources=["pg_stat_activity"],
         samples=samples,
         waits=[
-            Wait(event=event, kind=kind_of(event), us=whole * looks / samples)
+            Wait(event=event, kind=wait_kind(event), us=whole * looks / samples)
             for event, looks in zip(times, seen, strict=True)
             if looks
         ],

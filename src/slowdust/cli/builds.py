@@ -21,7 +21,7 @@ from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.builds.compile import LOG
 from slowdust.builds.recipe import with_flags
 from slowdust.builds.revisions import is_source
-from slowdust.builds.sizes import chosen_builds, expected_bytes, sizes_of, sizes_of_tree
+from slowdust.builds.sizes import chosen_builds, expected_bytes, measure_build, measure_tree
 from slowdust.cli.reports import put
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.live import open_view
@@ -258,7 +258,7 @@ def sizes(names: Sequence[str], *, fetched: bool, html: Path | None, form: str |
                 "'postgres@17.*'"
             )
     builds = list(_sizes(patterns, fetched)) if patterns else []
-    report = report_of(builds, [sizes_of_tree(tree) for tree in trees])
+    report = report_of(builds, [measure_tree(tree) for tree in trees])
     put(report, SIZES, "sizes", html=html, form=form, show=_show_sizes)
 
 
@@ -281,9 +281,9 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
         SlowdustError: none of them can be had.
     """
     chosen = chosen_builds(patterns)
-    missing = [build for build in chosen if not build.at_hand]
+    missing = [build for build in chosen if not build.available]
     if only_fetched:
-        chosen = [build for build in chosen if build.at_hand]
+        chosen = [build for build in chosen if build.available]
     elif missing:
         expected = expected_bytes(missing)
         size = (
@@ -296,7 +296,7 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
     measured = 0
     for choice in chosen:
         try:
-            yield sizes_of(choice.build(functools.partial(_print_phase, choice.name)))
+            yield measure_build(choice.build(functools.partial(_print_phase, choice.name)))
             measured += 1
         except SlowdustError as error:
             click.echo(f"left out: {choice.name}: {error}", err=True)

@@ -268,7 +268,7 @@ def test_secrets_of_a_url_are_not_printed(vendor: Vendor, snapshot: SnapshotAsse
         get_mysql(with_user, digest(vendor.mysql))
     assert str(error.value) == snapshot
     with_token = f"{vendor.url}/{place}?token=pencil"
-    with pytest.raises(UsageError, match=r"\?\*\*\* needs --sha256") as refused:
+    with pytest.raises(UsageError, match=r"\?\*\*\* is a URL: add --sha256") as refused:
         get_mysql(with_token, None)
     assert "pencil" not in str(refused.value)
     with pytest.raises(SlowdustError) as failed:

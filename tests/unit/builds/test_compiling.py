@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.builds import Build, Choices, cache, resolve
 from slowdust.builds.compile import LOG
 from slowdust.builds.recipe import FLAG_SETS
-from slowdust.builds.sizes import chosen_builds, sizes_of
+from slowdust.builds.sizes import chosen_builds, measure_build
 from slowdust.errors import SlowdustError, UsageError
 from tests.tiers.selection import ends_first, full, needs
 from tests.unit.builds.source_projects import (
@@ -120,7 +120,7 @@ def test_flags_are_other_builds_each_with_its_size(
     assert "gcc -O3 -c" in log_of(vectors)
     chosen = chosen_builds(["postgres@git:*"])
     assert [choice.name for choice in chosen] == ["postgres@git:one", "postgres@git:one+o3"]
-    sizes = [sizes_of(choice.build(print)) for choice in chosen]
+    sizes = [measure_build(choice.build(print)) for choice in chosen]
     assert [each.version for each in sizes] == ["git:one", "git:one+o3"]
     assert all(each.server.stripped_bytes > 0 for each in sizes)
     with pytest.raises(UsageError) as error:
@@ -216,7 +216,7 @@ def test_interrupted_build_ends_its_compilers(repository: Path, open_dir: Path) 
 def test_killed_build_leaves_neither_compilers_nor_torn_objects(
     repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("slowdust.builds.compile.END_WITHIN", 0.2)
+    monkeypatch.setattr("slowdust.builds.compile.STOP_WITHIN", 0.2)
     pids = open_dir / "pids"  # of the compiler that never ends, the first one
     pids.touch()
     pids.chmod(0o666)

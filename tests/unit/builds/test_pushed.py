@@ -73,5 +73,5 @@ def test_missing_and_altered_files_are_refused(given: PushedBuild, open_dir: Pat
         with pytest.raises(SlowdustError, match="checksum"):
             resolved()
         shutil.rmtree(folder)
-        with pytest.raises(SlowdustError, match="is not in"):
+        with pytest.raises(SlowdustError, match="is missing in"):
             resolved()

@@ -70,7 +70,7 @@ def test_commit_that_is_absent(repository: Path, open_dir: Path) -> None:
         at(open_dir / "absent", "one")
     with pytest.raises(SlowdustError, match="not a git repository"):
         at("/", "one")
-    with pytest.raises(UsageError, match="give --repo"):
+    with pytest.raises(UsageError, match="add --repo"):
         commit_of(None, "git:one", print)
     with pytest.raises(UsageError, match="no commit --all"):
         at(repository, "--all")

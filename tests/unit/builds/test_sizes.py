@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.sizes import report_of
-from slowdust.builds.sizes import chosen_builds, sizes_of_tree
+from slowdust.builds.sizes import chosen_builds, measure_tree
 from slowdust.errors import UsageError
 from slowdust.formats.elf import is_static, read_sizes
 from slowdust.report.formats import SIZES, render_as
@@ -77,7 +77,7 @@ def test_a_build_tree_is_summed_up_by_directory(program: Path) -> None:
     tree = program.parent
     (tree / "notes.o").write_text("no object file")
     (tree / "empty.a").write_bytes(b"!<arch>\n")
-    sizes = sizes_of_tree(tree)
+    sizes = measure_tree(tree)
     size = (tree / "sub/a.o").stat().st_size
     assert (sizes.total.objects, sizes.total.object_bytes) == (1, size)
     assert [(f.path, f.objects, f.libraries) for f in sizes.folders] == [("sub", 1, 0), (".", 0, 1)]
@@ -85,8 +85,8 @@ def test_a_build_tree_is_summed_up_by_directory(program: Path) -> None:
 
 
 def test_a_directory_without_objects_is_no_build_tree(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no build tree"):
-        sizes_of_tree(tmp_path)
+    with pytest.raises(UsageError, match="is not a build tree"):
+        measure_tree(tmp_path)
 
 
 def build(version: str, size: int, source: str, functions: int | None = 1000) -> BuildSizes:

@@ -12,7 +12,7 @@ from slowdust.builds import cache
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "TELL_EVERY", 0.02)
+    monkeypatch.setattr(cache, "POLL_EVERY", 0.02)
 
 
 def test_the_holder_of_the_lock_and_its_progress_are_reported_at_once(tmp_path: Path) -> None:

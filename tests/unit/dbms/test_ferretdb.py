@@ -147,7 +147,7 @@ def test_the_version_of_postgres_is_a_setting(
     overrides = {"postgres": "15.8"} if where == "override" else {}
     settings = FERRETDB.settings(str(file), overrides, 1, engine="postgres")
     assert settings.required["postgres"] == "15.8"
-    assert FERRETDB.beneath(settings) == ("postgres", "15.8")
+    assert FERRETDB.backing_server(settings) == ("postgres", "15.8")
     file.write_text(f"[settings]\ncache_size = -2000\n{own}\n")
     with pytest.raises(UsageError) as error:
         FERRETDB.settings(str(file), overrides, 1, engine="sqlite")

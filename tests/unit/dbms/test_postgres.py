@@ -71,7 +71,7 @@ def test_configuration_cannot_be_broken_out_of(
 def test_an_order_to_read_other_files_is_no_setting(name: str, where: str) -> None:
     values = {name: "/etc/passwd"}
     settings = Settings("mine", *((values, {}) if where == "required" else ({}, values)), {})
-    with pytest.raises(UsageError, match=f"{name} is no setting"):
+    with pytest.raises(UsageError, match=f"{name} is not a setting"):
         POSTGRES.accept(build_of("17.6"), Account("me", 1, 1), settings)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds.pushed import content_of
+from slowdust.builds.pushed import hash_folder
 from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.build_transfer import (
@@ -56,7 +56,7 @@ def test_a_folder_arrives_as_it_was(
     put(folder, archive)
     assert has_folder(folder)
     put(folder, archive)  # another shard has come meanwhile
-    assert content_of(host / FOLDER) == content_of(head / FOLDER)
+    assert hash_folder(host / FOLDER) == hash_folder(head / FOLDER)
     assert (host / FOLDER / "binaries" / "server").stat().st_mode & 0o777 == 0o755
     assert (host / FOLDER / "build.json").read_text() == "{}"
     assert [path.name for path in (host / FOLDER).parent.glob("[!.]*")] == ["3.1.0"]
@@ -161,7 +161,7 @@ def test_one_host_compiles_all_where_the_head_has_no_compiler(
     assert fleet.asked == ["a", "b", "c"]
     assert len(fleet.pushed) == 2
     for folder in fleet.pushed:
-        assert content_of(open_dir / "c" / folder) == content_of(open_dir / "head" / folder)
+        assert hash_folder(open_dir / "c" / folder) == hash_folder(open_dir / "head" / folder)
 
 
 @needs("cc", "make", "git")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.workloads.benchmark import read_benchmark
-from slowdust.workloads.outline import lines_of
+from slowdust.workloads.outline import outline
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")

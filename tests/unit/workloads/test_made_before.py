@@ -9,7 +9,7 @@ import pytest
 from slowdust.benchmarks.model import Group
 from slowdust.dbms import family
 from slowdust.experiment.driver.process import Data
-from slowdust.workloads.benchmark import DescribedWorkload, tables_made
+from slowdust.workloads.benchmark import DescribedWorkload, find_created_tables
 from slowdust.workloads.workload import read_workload
 
 CASES = Path(__file__).parents[2] / "cases" / "limits"
@@ -28,7 +28,7 @@ CASES = Path(__file__).parents[2] / "cases" / "limits"
     ],
 )
 def test_the_tables_that_stay_are_known(statements: list[str], names: list[str]) -> None:
-    assert tables_made(statements, "postgres") == names
+    assert find_created_tables(statements, "postgres") == names
 
 
 def test_they_are_maintained_with_those_of_the_file() -> None:
