@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from slowdust.store.trial import Trial
 from slowdust.studies.capacity.curve import SHARE
-from slowdust.studies.capacity.outcome import Outcome, outcome_of
+from slowdust.studies.capacity.outcome import Outcome, summarize_search
 from slowdust.studies.capacity.record import Question, Record
 from slowdust.studies.capacity.search import BUDGET, Plan, Search
 from slowdust.studies.capacity.sla import KEPT_UP, Sla, parse_sla
@@ -167,7 +167,7 @@ def outcome_of_test(
     else:
         search = Search(names, SLA, plan, trials)
     record = Record(question=question_of(names), ended=BUDGET)
-    return outcome_of(
+    return summarize_search(
         "search",
         record,
         search,

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from slowdust.studies.bisect.outcome import Outcome, outcome_of
+from slowdust.studies.bisect.outcome import Outcome, summarize_search
 from slowdust.studies.bisect.posterior import Belief, Direct, MeasuredRatio, Sum
 from slowdust.studies.bisect.record import Question, Record
 from slowdust.studies.bisect.search import Search, StepWanted, Wanted
@@ -150,4 +150,4 @@ def outcome_of_test() -> Outcome:
         subject="Check *twice* before <b>every</b> row",
     )
     record.skipped[6] = "it does not compile"
-    return outcome_of(record, BELIEFS, COSTS, {}, {})
+    return summarize_search(record, BELIEFS, COSTS, {}, {})

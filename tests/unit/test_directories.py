@@ -129,7 +129,7 @@ def test_deletion_does_not_follow_links(place: Path, secret: Path, account: Acco
     with AccountDirectory.opened(place, account) as opened:
         opened.unlink("to-file")
         opened.unlink("gone")
-        with pytest.raises(ReplacedError, match="folder is not a file any more"):
+        with pytest.raises(ReplacedError, match="folder is no longer a file"):
             opened.unlink("folder")
         assert opened.names() == ["folder", "to-secret"]
     remove_directory(place, account)

@@ -15,7 +15,7 @@ from slowdust.store.folder import TRIALS_FILE, Folder, writing
 from slowdust.store.trial import Trial
 from slowdust.studies.capacity.outcome import Outcome
 from slowdust.studies.capacity.record import RECORD_FILE, SERVERS, Question, Record
-from slowdust.studies.capacity.search import BUDGET, PRECISION, search_of
+from slowdust.studies.capacity.search import BUDGET, PRECISION, make_search
 from slowdust.studies.capacity.study import Capacities
 from slowdust.studies.engine import run_study
 from tests.unit.synthetic import synthetic_manifest
@@ -49,7 +49,7 @@ class TrialLab(SimulatedLab):
         machine = Machine(start=0.005, drift=0.01, noise=0.05, stalls=0.0)
         servers = FailingServers(dict.fromkeys(NAMES, 100e-6), machine)
         servers.fails_in = self.fails_in
-        search = search_of(spec, NAMES, folder.read_trials())
+        search = make_search(spec, NAMES, folder.read_trials())
         with writing(folder) as writer:
             manifest = synthetic_manifest(NAMES, ["point-query"])
             if self.fails_in is not None:

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.studies.bisect.record import Record, metric_called, words_for
+from slowdust.studies.bisect.record import Record, describe_metric, parse_metric
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_search import record_of
 
@@ -117,7 +117,7 @@ def test_a_search_resumes_with_the_same_question_only(
     ("name", "metric"), [("p99", "p99_us"), ("context_switches", "cs"), ("write_kb", "write_kb")]
 )
 def test_metrics_have_plain_names(name: str, metric: str) -> None:
-    assert metric_called(name) == metric
+    assert parse_metric(name) == metric
 
 
 def test_metrics_are_reported_in_words(snapshot: SnapshotAssertion) -> None:

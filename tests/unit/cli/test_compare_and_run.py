@@ -270,7 +270,7 @@ def test_options_that_mean_nothing_are_wrong_use(
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--arrivals", "often"], "'often' is not one of 'poisson', 'uniform'"),
+        (["--rate", "5", "--arrivals", "often"], "there is no value 'often'"),
         (["--statements", "cached"], "'cached' is not one of 'prepared', 'text'"),
         (["--tables", "x"], "'x' is not a whole number"),
         (["--seed", "x"], "'x' is not a whole number"),

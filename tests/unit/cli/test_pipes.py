@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.text import DamagedError, read_content
 from tests.unit.cli.command import Slowdust
 
-REFUSED = "pipe is no regular file: name a file"
+REFUSED = "pipe is not a regular file: choose a file"
 
 
 @pytest.fixture

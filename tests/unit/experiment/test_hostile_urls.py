@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.addresses import shown, without_secrets, without_secrets_of
+from slowdust.addresses import hide_argument_secrets, shown, without_secrets
 from slowdust.dbms.server_url import parse_url
 from slowdust.errors import UsageError
 
@@ -99,5 +99,5 @@ def test_secrets_of_addresses_are_hidden_in_texts(text: str, expected: str) -> N
 def test_an_argument_is_known_as_a_whole() -> None:
     url = "postgres://ann:two words'\n@db/x"
     for text in (f"no file {url}", f"no test {url!r}", f"no file {url.replace('//', '/')}"):
-        assert "words" not in without_secrets_of(text, [f"--on={url}"])
+        assert "words" not in hide_argument_secrets(text, [f"--on={url}"])
     assert shown(url) == "postgres://ann:***"

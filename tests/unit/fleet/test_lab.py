@@ -13,7 +13,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment
 from slowdust.fleet.queue import State, Unfit
 from slowdust.store.finding import Finding, Severity
-from slowdust.store.folder import Folder, fleet_folder, way_on_of_fleet
+from slowdust.store.folder import Folder, describe_resuming, fleet_folder
 from slowdust.studies.engine import Order, carry_out
 from tests.unit.fleet.laboratory import (
     STARTS,
@@ -321,4 +321,4 @@ def test_experiments_of_an_earlier_version_are_refused_with_its_version(tmp_path
     path.write_text(json.dumps(record))
     with pytest.raises(UsageError, match=r"Slowdust 0.1.0 started 'night'.* schema 1"):
         laboratory.run()
-    assert "--resume --fleet" in (way_on_of_fleet(tmp_path / "night") or "")
+    assert "--resume --fleet" in (describe_resuming(tmp_path / "night") or "")

@@ -168,7 +168,7 @@ def test_a_copied_folder_is_a_page_of_its_own(results: Path, tmp_path: Path) -> 
 def test_trends_by_date_have_each_night(results: Path, tmp_path: Path) -> None:
     publish(results, tmp_path / "site")
     page = (tmp_path / "site/dates.html").read_text()
-    assert "mysql@8.0.40 against mysql@8.0.28" in page
+    assert "mysql@8.0.40 compared with mysql@8.0.28" in page
     for day in ("2026-11-01", "2026-11-02", "2026-11-03"):
         assert f">{day}</abbr></a></th>" in page
     assert page.count(">0.90<small>") == 6

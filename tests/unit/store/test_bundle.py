@@ -91,7 +91,7 @@ def test_nothing_is_overwritten(tmp_path: Path, folder: Folder, file: Path) -> N
     with pytest.raises(UsageError, match="'night'"):
         unpack(file, folder.path.parent)
     content = file.read_bytes()
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         pack(folder, file)
     assert file.read_bytes() == content
 

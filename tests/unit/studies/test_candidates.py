@@ -130,5 +130,5 @@ def test_subjects_may_have_any_character(repository: Path) -> None:
 
 @needs("git")
 def test_releases_and_commits_are_not_mixed(repository: Path) -> None:
-    with pytest.raises(UsageError, match="choose one"):
+    with pytest.raises(UsageError, match="write postgres only"):
         committed("postgres@15..16", str(repository), "begin", "last", print)

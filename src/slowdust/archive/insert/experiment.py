@@ -41,7 +41,7 @@ from slowdust.exchange import (
     ImportedExperiment,
     Mode,
     Problem,
-    name_of,
+    name_experiment,
 )
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import PRINTED_SCHEMA
@@ -239,7 +239,7 @@ class InsertKind:
         for files in scan(roots):
             archive = read_archive(files.home or files.root, files.paths, foreign)
             archive.problems = [*check_steps(archive, mode), *files.problems]
-            title = None if files.home is None else name_of(files.home, files.root)
+            title = None if files.home is None else name_experiment(files.home, files.root)
             make = partial(experiment_of, archive, mode=mode, clients=options["clients"])
             candidates.append(Candidate(title, make, archive))
         return candidates

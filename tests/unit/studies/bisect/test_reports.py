@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.ratios import Ratio, with_interval
 from slowdust.report.html import blocks
 from slowdust.studies.bisect.document import document
-from slowdust.studies.bisect.outcome import Outcome, outcome_of
+from slowdust.studies.bisect.outcome import Outcome, summarize_search
 from slowdust.studies.bisect.posterior import Direct
 from slowdust.studies.bisect.words import certainty, summary
 from tests.unit.report.media import in_markdown
@@ -34,12 +34,12 @@ def test_uncertainty_is_reported(snapshot: SnapshotAssertion) -> None:
     sentences = certainty(outcome_of_test())
     assert "5 of 9 candidates were measured" in sentences[0]
     assert "79% sure" in sentences[0], "0.99 x 0.8"
-    assert sentences[1] == "Not sure: c7 to c8."
+    assert sentences[1] == "These intervals may have a change: c7 to c8."
     assert sentences[2] == snapshot
 
 
 def test_no_change_is_an_answer() -> None:
-    quiet = outcome_of(record_of(9), BELIEFS[:1], COSTS[:1], {}, {})
+    quiet = summarize_search(record_of(9), BELIEFS[:1], COSTS[:1], {}, {})
     (sentence,) = summary(quiet)
     assert "3%" in sentence and "from c0 to c8" in sentence
 
@@ -75,14 +75,14 @@ def test_the_command_that_repeats_a_search_can_be_pasted_into_a_shell() -> None:
     options = {**record.question.options, "workload": "/my files/shop.toml", "settings": ["a=b c"]}
     question = msgspec.structs.replace(record.question, options=options)
     record = msgspec.structs.replace(record, question=question)
-    words = shlex.split(outcome_of(record, BELIEFS, COSTS, {}, {}).command)
+    words = shlex.split(summarize_search(record, BELIEFS, COSTS, {}, {}).command)
     assert words[words.index("--workload") + 1] == "/my files/shop.toml"
     assert words[-2:] == ["--set", "a=b c"]
 
 
 def test_a_contradicted_change_is_none_of_the_changes(snapshot: SnapshotAssertion) -> None:
     direct = {5: Direct(0.01, 0.02)}
-    outcome = outcome_of(record_of(9), BELIEFS, COSTS, {}, direct)
+    outcome = summarize_search(record_of(9), BELIEFS, COSTS, {}, direct)
     assert [change.candidate.name for change in outcome.changes] == ["c7"]
     [sentence] = [line for line in certainty(outcome) if line.startswith("c5 ")]
     assert sentence == snapshot

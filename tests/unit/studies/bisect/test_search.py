@@ -11,7 +11,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError
-from slowdust.studies.bisect.outcome import outcome_of
+from slowdust.studies.bisect.outcome import summarize_search
 from slowdust.studies.bisect.posterior import Belief, Direct, MeasuredRatio
 from slowdust.studies.bisect.record import Record
 from slowdust.studies.bisect.search import Search, StepWanted
@@ -108,7 +108,7 @@ def test_a_change_that_its_direct_measurements_contradict_is_not_reported(
     beliefs = looking.beliefs()
     assert found(beliefs) == [7], "the other measurements have it"
     assert laboratory.confirmed == 2
-    outcome = outcome_of(record, beliefs, [], {}, looking.contradicted)
+    outcome = summarize_search(record, beliefs, [], {}, looking.contradicted)
     assert outcome.changes == []
     (sentence,) = [each for each in certainty(outcome) if "c7" in each]
     assert sentence.startswith("c7 ")
@@ -125,7 +125,7 @@ def test_a_change_that_is_contradicted_once_is_measured_once_more(
     beliefs = looking.beliefs()
     assert laboratory.confirmed == 2
     assert looking.contradicted == {}
-    outcome = outcome_of(record, beliefs, [], {}, looking.contradicted)
+    outcome = summarize_search(record, beliefs, [], {}, looking.contradicted)
     assert [each.candidate.name for each in outcome.changes] == ["c7"]
     assert said[-4:] == snapshot
 

@@ -11,7 +11,7 @@ from slowdust.store.slice import Slice
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.engine import carry_out
 from slowdust.studies.watch.series import Night, Tonight
-from slowdust.studies.watch.study import night_of, order_of
+from slowdust.studies.watch.study import plan_experiment, record_night
 from tests.unit.studies.watch.synthetic_watch import RELEASES, a_watch
 from tests.unit.synthetic import fails
 from tests.unit.synthetic_lab import SimulatedLab
@@ -44,9 +44,9 @@ def night(tmp_path: Path) -> NightOf:
                 spoil(record)
 
         watch = a_watch(tmp_path, RELEASES.replace('["point-query"]', tests))
-        order = order_of(watch, TONIGHT)
+        order = plan_experiment(watch, TONIGHT)
         found = carry_out(order, SimulatedLab(spoil=spoil_subject), tmp_path)
-        return night_of(watch, TONIGHT, found)
+        return record_night(watch, TONIGHT, found)
 
     return measure
 

@@ -89,13 +89,13 @@ def test_a_regression_opens_one_alarm_and_its_end_is_reported(calls: Calls) -> N
         "15.3",
         "15.4",
     )
-    assert outcome.untold == [raised]
-    raised.told = True
+    assert outcome.unreported == [raised]
+    raised.reported = True
     write_state(calls.folder, outcome.state)
 
     outcome = calls()
     assert not outcome.judgement.raised
-    assert outcome.untold == []
+    assert outcome.unreported == []
     assert [change.fate for change in outcome.state.alarms] == [Fate.OPEN]
     outcome = calls()
     assert [change.test for change in outcome.judgement.gone] == ["point-query"]
@@ -182,7 +182,7 @@ def test_nights_of_another_dbms_or_config_are_no_past(calls: Calls) -> None:
     calls()
     for releases in ("sqlite@3.24.0..3.50.2", "postgres@15.0..15.6:small"):
         calls.watch = a_watch(calls.folder, RELEASES.replace("postgres@15.0..15.6", releases))
-        with pytest.raises(UsageError, match=r"name: the watch 'w' has nights of postgres@15\.1"):
+        with pytest.raises(UsageError, match=r"name: earlier nights of 'w' measured postgres@15\.1"):
             calls()
 
 
@@ -207,7 +207,7 @@ def test_a_night_without_its_judgement_is_judged_by_the_next_call(calls: Calls) 
     calls()
     write_state(calls.folder, before)  # as if it was killed between the night and its judgement
     outcome = calls()
-    assert [change.subject.name for change in outcome.untold] == ["15.4"]
+    assert [change.subject.name for change in outcome.unreported] == ["15.4"]
     assert [each.subject.name for each in calls.laboratory.measured] == VERSIONS[:4]
 
 

@@ -93,7 +93,7 @@ def test_wrong_addresses_are_not_printed(
 
 def test_other_kinds_of_values_are_not_reported(tmp_path: Path) -> None:
     for value in ('["https://h/pencil"]', "17", '{ url = "pencil" }', "https://h/pencil"):
-        with pytest.raises(UsageError, match=r"webhook: .* in quotes") as refused:
+        with pytest.raises(UsageError, match=r"webhook: .*quotes") as refused:
             a_watch(tmp_path, RELEASES + f"webhook = {value}\n")
         assert "pencil" not in str(refused.value)
 
