@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from slowdust.dbms.postgres import kind_of
+from slowdust.dbms.postgres import wait_kind
 from slowdust.store.count import WindowPlace
 from slowdust.store.waits import SessionTime, Syncs, Wait, WaitWindow
 from slowdust.units import Microsecond, Second

@@ -136,7 +136,7 @@ def test_three_tests_are_not_all() -> None:
 
 
 def test_the_note_names_the_start(snapshot: SnapshotAssertion) -> None:
-    move = CommonMove("postgres@17.6", 3, (1, 2), 1.04, 8)
+    move = CommonShift("postgres@17.6", 3, (1, 2), 1.04, 8)
 
     [note] = notes_about_restarts([move], "postgres@15.8")
 

@@ -131,13 +131,10 @@ def test_every_format_has_failures_first(
     report = report_of(spoil, OTHER)
     failures = compared(report).failures
     assert failures is not None
-
-    first = answer.lines(report)[0]
-    assert first.label == "Failed"
-    words = first.text
+    words = failed_line(report)
     assert words.startswith("point-query ")
     assert f"postgres@17.6: all of {failures.executions:,} operations, {state}" in words
-    assert terminal.lines(report)[0].split() == ["Failed", *words.split()]
+    assert " ".join(printed(report).split()).startswith(f"Failed {words}")
     for name, formats in (("md", REPORTS), ("md", SHORT_REPORTS), ("json", REPORTS)):
         assert words in " ".join(render_as(name, formats, report, [], []).split())
     assert words in html.render(report, [], [])

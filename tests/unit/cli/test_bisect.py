@@ -121,4 +121,4 @@ def test_metrics_have_plain_names(name: str, metric: str) -> None:
 
 
 def test_metrics_are_reported_in_words(snapshot: SnapshotAssertion) -> None:
-    assert [words_for("cs"), words_for("p99_us")] == snapshot
+    assert [describe_metric("cs"), describe_metric("p99_us")] == snapshot

@@ -77,20 +77,6 @@ def test_the_page_has_a_cell_of_work_for_each_result(counted: tuple[Report, list
     Outline().feed(page)
 
 
-def test_verdicts_on_work_are_counted_next_to_those_on_time(
-    counted: tuple[Report, list[Slice]],
-) -> None:
-    page = html.render(*counted)
-
-    [tallies] = re.findall(r'<ul class="tallies".*?</ul>', page, re.DOTALL)
-    work = tallies.split('<span class="kind">Work</span>')[1]
-    amounts = [r.work.verdict for r in counted[0].results if r.work and r.work.verdict]
-    chips = re.findall(r'<span class="chip (\w+)">(\d+) (\w+)', work)
-    assert {word: int(number) for _, number, word in chips} == Counter(amounts)
-    colours = {word: colour for colour, _, word in chips}
-    assert (colours["less"], colours["unsure"]) == ("faster", "unsure")
-
-
 def test_a_cell_of_work_says_how_much_it_is_at_least(
     counted: tuple[Report, list[Slice]],
 ) -> None:

@@ -248,4 +248,4 @@ def test_many_rows_are_scaled_and_few_rows_are_enough_for_the_windows() -> None:
 
 def test_a_pmu_does_not_count_long_steps() -> None:
     with pytest.raises(SlowdustError, match=r"valgrind.* --count pmu"):
-        counting_of(spec_of(count="pmu"))
+        choose_counting(spec_of(count="pmu"))

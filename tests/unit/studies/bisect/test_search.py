@@ -249,7 +249,7 @@ def test_a_change_that_could_not_be_measured_again_is_kept_and_reported() -> Non
     beliefs = search(record, laboratory)
     assert found(beliefs) == [7]
     assert record.unconfirmed == {7: "the disk is full"}
-    outcome = outcome_of(record, beliefs, [], {}, {})
+    outcome = summarize_search(record, beliefs, [], {}, {})
     assert any("c7 " in line and "the disk is full" in line for line in certainty(outcome))
 
 

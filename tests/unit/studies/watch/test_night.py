@@ -182,7 +182,9 @@ def test_nights_of_another_dbms_or_config_are_no_past(calls: Calls) -> None:
     calls()
     for releases in ("sqlite@3.24.0..3.50.2", "postgres@15.0..15.6:small"):
         calls.watch = a_watch(calls.folder, RELEASES.replace("postgres@15.0..15.6", releases))
-        with pytest.raises(UsageError, match=r"name: earlier nights of 'w' measured postgres@15\.1"):
+        with pytest.raises(
+            UsageError, match=r"name: earlier nights of 'w' measured postgres@15\.1"
+        ):
             calls()
 
 
