@@ -1,4 +1,4 @@
-"""What README, docs and the Containerfile say of the catalog and of the sources is true."""
+"""README, docs and the Containerfile agree with the catalog and the sources."""
 
 from __future__ import annotations
 

@@ -18,12 +18,12 @@ from slowdust.analysis.history.lines import Configs
 from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
-from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_beside_tldr
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.cli.conduct import exit_code_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import write_classic
 from slowdust.places import check_regular
-from slowdust.report import answer, console, explanation, files, terminal
+from slowdust.report import console, explanation, files, terminal
 from slowdust.report import diff as diff_report
 from slowdust.report import history as history_report
 from slowdust.report.formats import (
@@ -36,9 +36,11 @@ from slowdust.report.formats import (
     render_as,
 )
 from slowdust.report.markdown.document import plain
+from slowdust.report.sections.contenders import group_changes
 from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import experiments, newest_first
 from slowdust.store.storage import replace_file
+from slowdust.units import known
 from slowdust.wording import counted, guess, no_such
 
 _Content = TypeVar("_Content")
@@ -117,8 +119,8 @@ def report(
         destination = html or folder.path / page
         write_page(destination, render_as("html", REPORTS, report, slices, profiles))
         if form is None:
-            changes = [] if bands is None else answer.list_of_changes(changes_beside_tldr(report))
-            terminal.show(report, changes)
+            changes = None if bands is None else group_changes(report)
+            terminal.show(report, known([changes]))
         click.echo(f"report: {destination}", err=form is not None)
     return exit_code_of(gates, report)
 

@@ -38,10 +38,10 @@ class WindowPlace(msgspec.Struct, kw_only=True, frozen=True):
     clients: Ordinal
     contender: str
     incarnation: Ordinal
-    """Number of the start among the starts of its pass, 1-based."""
+    """Number of the start in its pass, 1-based; timed starts are numbered separately."""
     repeat: Natural
-    """Number within (test, clients, incarnation), 0-based. Counts of one number are of the same
-    operations on all contenders; windows of waits of one number are close in time."""
+    """Number within (test, clients, incarnation), 0-based: counts of one number execute the same
+    operations on all contenders; windows of waits of one number are adjacent in time."""
 
 
 class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):

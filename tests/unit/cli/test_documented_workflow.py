@@ -18,7 +18,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def commands() -> list[list[str]]:
-    """Return the words behind `slowdust` of every command in the workflow."""
+    """Return the arguments of every `slowdust` command in the workflow."""
     [text] = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     workflow = yaml.safe_load(text)
     assert set(workflow) == {"name", True, "permissions", "jobs"}, "`on` is YAML 1.1's true"
