@@ -17,6 +17,7 @@ def test_reports_have_dbms_and_version_and_files_have_the_name_as_given() -> Non
     )
     facts = manifest.contenders[1]
     facts.dbms, facts.build.version = "mysql", "mysql 5.7.22"
+    facts.build.source = "directory"
 
     report = analyse(manifest, slices)
 
