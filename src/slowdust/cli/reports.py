@@ -19,6 +19,7 @@ from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
+from slowdust.analysis.versions import reader_names
 from slowdust.cli.conduct import exit_code_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import write_classic
@@ -36,6 +37,7 @@ from slowdust.report.formats import (
     render_as,
 )
 from slowdust.report.markdown.document import plain
+from slowdust.report.report import with_names
 from slowdust.report.sections.contenders import group_changes
 from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import experiments, newest_first
@@ -138,7 +140,8 @@ def explain(
     stored = read_stored(kept_experiment(results, name))
     explained = explain_results(stored, test, contender, base, clients)
     if form is None:
-        console.show(explanation.document(explained))
+        names = reader_names(stored.manifest.contenders)
+        console.show(explanation.document(with_names(explained, names)))
     else:
         sys.stdout.write(render_as(form, EXPLANATIONS, explained))
 

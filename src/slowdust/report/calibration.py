@@ -13,7 +13,7 @@ from slowdust.analysis.calibration import (
     upper_bound,
 )
 from slowdust.analysis.model import CalibratedTest, Calibration, NeededTime, Tally
-from slowdust.report.document import ABSENT, Section, Table, table, text
+from slowdust.report.document import ABSENT, Column, Section, Table, table, text
 from slowdust.report.markdown.table import or_absent
 from slowdust.units import format_duration
 from slowdust.wording import counted, foretold, resolution_phrase, step_label
@@ -106,13 +106,13 @@ def _test_table(calibrations: Sequence[Calibration]) -> Table:
     """Return a row for each test of each calibration: its noise, and the time for a difference."""
     several = len(calibrations) > 1
     shares = sorted({test.slowed for one in calibrations for test in one.tests})
-    header = [
+    header: list[str | Column] = [
         *(["contender"] if several else []),
         "test",
-        *(f"{_share_label(share)}: rqps (true)" for share in shares),
-        "half-width",
-        "after",
-        *(f"{difference_label(difference)} takes" for difference in DIFFERENCES),
+        *(Column(f"{_share_label(share)}: rqps (true)", part="noise") for share in shares),
+        Column("half-width", part="noise"),
+        Column("after", part="noise"),
+        *(Column(f"{difference_label(each)} takes", part="times") for each in DIFFERENCES),
     ]
     rows = [
         [*([calibration.contender] if several else []), *row]

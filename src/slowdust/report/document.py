@@ -266,7 +266,7 @@ class Table(Block):
     columns: Sequence[Column]
     rows: Sequence[Row]
     name: str = ""
-    """Its name for screen readers."""
+    """Name for screen readers."""
 
     is_grouped: bool = False
     """Whether a page has a heading before each group of rows."""

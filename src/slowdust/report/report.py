@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from slowdust.analysis.model import Report, Result
 from slowdust.report import answer, calibration
@@ -19,6 +20,8 @@ from slowdust.report.markdown.table import mapped
 from slowdust.report.sections import contenders, evidence, hardware, hosts, results, steps
 from slowdust.units import known
 from slowdust.wording import MOST_LISTED, clients
+
+_Content = TypeVar("_Content")
 
 
 def calibrated(report: Report) -> Section | None:
@@ -123,6 +126,12 @@ def document(report: Report) -> Document:
 
 
 def renamed(report: Report) -> Report:
-    """Return a report whose contenders have their names for readers, also as keys."""
-    names = {name: shown for name, shown in report.names.items() if name != shown}
-    return mapped(report, lambda word: names.get(word, word)) if names else report
+    """Return a report whose contenders have their names for readers."""
+    return with_names(report, report.names)
+
+
+def with_names(content: _Content, names: Mapping[str, str]) -> _Content:
+    """Return content with the names of contenders for readers, also as keys."""
+    if all(name == shown for name, shown in names.items()):
+        return content
+    return mapped(content, lambda word: names.get(word, word))

@@ -177,7 +177,7 @@ def test_of_single_runs_the_same_changes_count_as_in_the_sentences() -> None:
         "8.2": {"point-query": 0.96, "hot-points": 0.96, "scan": 1.05, "update-index": 0.7},
     }
     blame = blame_of([archived("all", levels)], choice())
-    title = "The largest change of a test in each step, of 5% or more in single runs"
+    title = "The largest change of a test in each step, among changes of 5% or more in single runs"
     text = printed(blame)
     assert f"\n{title}:\n" in text
     assert "that are sure" not in text
@@ -190,7 +190,7 @@ def test_of_single_runs_the_same_changes_count_as_in_the_sentences() -> None:
 def test_the_title_of_the_largest_changes_says_of_both_kinds() -> None:
     runs = archived("runs", {"8.0": 1.0, "8.1": 0.9})
     blame = blame_of([runs, series({"8.1": 1.0, "8.2": 0.8})], choice())
-    assert "of those that are sure or of 5% or more in single runs" in render_as(
+    assert "among significant changes or among changes of 5% or more in single runs" in render_as(
         "md", BLAMES, blame
     )
 

@@ -27,6 +27,7 @@ from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.results.notes import BUSY_CLIENT
 from slowdust.analysis.story.changes import changes_of
 from slowdust.analysis.story.unsure import too_few_starts, why_so_little
+from slowdust.analysis.versions import reader_names
 from slowdust.benchmarks.model import Group
 from slowdust.dbms import family_if_known
 from slowdust.dbms.family import Commit
@@ -37,7 +38,6 @@ from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.slice import Slice
 from slowdust.units import known
 from slowdust.wording import (
-    build_name,
     counted,
     listing,
     rough_duration,
@@ -375,9 +375,8 @@ def _megabytes(sizes: Sequence[int]) -> str:
 
 def _durability(contenders: Sequence[ContenderFacts]) -> list[str]:
     commits = commits_waiting(contenders)
-    built = [build_name(each.name, each.dbms, each.build.version) for each in contenders]
-    short = short_names(built)
-    names = {each.name: short[name] for each, name in zip(contenders, built, strict=True)}
+    built = reader_names(contenders)
+    names = dict(zip(built, short_names([*built.values()]).values(), strict=True))
     waiting = [names[name] for name, commit in commits.items() if commit.waits_for_disk]
     if not commits:
         return []
