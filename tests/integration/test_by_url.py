@@ -162,7 +162,7 @@ def test_database_with_tables_of_others_is_refused(
         running.ask("CREATE TABLE orders (id int)")
         errors = workplace.errors("compare", running.url(), *QUICK, expect=2)
         running.ask("DROP TABLE orders")
-        assert "has 1 table that Slowdust did not make" in errors
+        assert "has 1 table that Slowdust did not create" in errors
         assert "orders" in errors
         assert running.schemas() == []
 

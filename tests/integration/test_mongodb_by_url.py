@@ -155,7 +155,7 @@ def test_database_with_collections_of_others_is_refused(
 ) -> None:
     ferretdb.ask("slowdust", insert="orders", documents=[{"_id": 1}])
     errors = workplace.errors("compare", ferretdb.url(), *QUICK, expect=2)
-    assert "has 1 collection that Slowdust did not make (slowdust.orders)" in errors
+    assert "has 1 collection that Slowdust did not create (slowdust.orders)" in errors
     assert ferretdb.schemas() == []
     found = ferretdb.ask("slowdust", find="orders")
     ferretdb.ask("slowdust", drop="orders")
