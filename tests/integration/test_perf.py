@@ -1,6 +1,6 @@
 """perf on real servers: exact windows of counters, and profiles by samples.
 
-The events of the hardware need a PMU; those of the kernel take the same way.
+Hardware events need a PMU; kernel events are read the same way.
 """
 
 from __future__ import annotations

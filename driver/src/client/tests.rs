@@ -170,6 +170,22 @@ fn until(time: Nanosecond) -> Pace {
 }
 
 #[test]
+fn clients_share_the_operations_in_turn() {
+    let operations = |client| {
+        let place = Place {
+            client,
+            clients: 3,
+            first: 10,
+        };
+        [0, 1, 2].map(|position| place.operation(position))
+    };
+    assert_eq!(
+        [0, 1, 2].map(operations),
+        [[10, 13, 16], [11, 14, 17], [12, 15, 18]]
+    );
+}
+
+#[test]
 fn an_operation_that_ends_after_the_others_is_not_completed_by_their_end() {
     let tally = Tally {
         operations: 3,

@@ -27,7 +27,7 @@ from slowdust.experiment.view import View
 from slowdust.probes.host.machine import describe_machine
 from slowdust.probes.probe import WindowUse
 from slowdust.store.count import Count, CountedRun, Source, latest_counts
-from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, is_of_fleet
+from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, is_fleet_experiment
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import (
     ContenderFacts,
@@ -134,7 +134,7 @@ def check_start(folder: Folder, mode: StartMode) -> None:
                 f"resume it with `slowdust run {folder.spec_file} --resume`"
             )
         folder.refuse_if_joined()
-    elif mode is StartMode.FRESH and is_of_fleet(folder.path):
+    elif mode is StartMode.FRESH and is_fleet_experiment(folder.path):
         raise UsageError(
             f"a fleet measures '{folder.name}': choose another --name, or resume it with "
             f"`slowdust run {folder.name} --resume --fleet ADDRESS`"

@@ -9,15 +9,15 @@ from importlib import import_module
 from statistics import median
 
 from slowdust.analysis.comparison import block_ratios
-from slowdust.analysis.results.failures import error_in_words, failures_of
+from slowdust.analysis.results.failures import count_failures, error_in_words
 from slowdust.experiment.engine.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.ratios import Margins
 from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.common_shift import find_common_shifts
 from slowdust.stats.estimate import estimate_all
-from slowdust.stats.together import common_moves
 from slowdust.stats.verdict import FEWEST_INCARNATIONS, Judgement, judge_estimates
 from slowdust.store.slice import Slice
 from slowdust.units import Second
@@ -77,7 +77,7 @@ class Judge:
                 self._ratios[step.key] = (len(step.slices), known)
             cells += [(step.key, cell) for cell in known]
         judged = judge_estimates(estimate_all([cell for _, cell in cells]), self._margins)
-        moves = common_moves([cell for _, cell in cells], self._margins.usual)
+        moves = find_common_shifts([cell for _, cell in cells], self._margins.usual)
         moved = {move.contender for move in moves}
         verdicts: dict[str, list[InterimVerdict]] = {step.key: [] for step in self._steps}
         for (key, _), judgement in zip(cells, judged, strict=True):
@@ -96,7 +96,7 @@ class Judge:
         failing = {
             name: error_in_words(failures)
             for name, slices in by_contender.items()
-            if (failures := failures_of(slices)) is not None and failures.wholly
+            if (failures := count_failures(slices)) is not None and failures.wholly
         }
         of_base = failing.get(self._contenders[0], "")
         return [

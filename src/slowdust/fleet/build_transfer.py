@@ -16,7 +16,7 @@ import msgspec
 from slowdust import __version__
 from slowdust.builds import Choices, cache, resolve
 from slowdust.builds.model import Build, Progress
-from slowdust.builds.pushed import PushedBuild, content_of, known, name_of
+from slowdust.builds.pushed import PushedBuild, build_name, hash_folder, known
 from slowdust.builds.revisions import is_source
 from slowdust.dbms import family
 from slowdust.errors import HostError, SlowdustError
@@ -87,9 +87,9 @@ def push_builds(
             name, build = planned.name, contender.build
             if name.dbms is None or name.version is None or build is None:
                 continue
-            named[name_of(name.dbms, name.version, name.flags)] = build
-            if beneath := family(name.dbms).beneath(contender.settings):
-                named[name_of(*beneath, None)] = resolve(*beneath, phases.phase)
+            named[build_name(name.dbms, name.version, name.flags)] = build
+            if backing := family(name.dbms).backing_server(contender.settings):
+                named[build_name(*backing, None)] = resolve(*backing, phases.phase)
         builds = [
             pushed_build(name, build)
             for name, build in named.items()
@@ -113,7 +113,7 @@ def _uncompiled(spec: Spec, progress: Progress) -> dict[str, HostError]:
         name = planned.name
         if name.dbms is None or name.version is None:
             continue
-        text = name_of(name.dbms, name.version, name.flags)
+        text = build_name(name.dbms, name.version, name.flags)
         from_source += [text] if is_source(name.version) else []
         with at("contenders", planned.place):
             try:
@@ -185,7 +185,7 @@ def pushed_build(name: str, build: Build) -> PushedBuild:
     """
     folder = build.root.parent
     try:
-        sha256 = content_of(folder)
+        sha256 = hash_folder(folder)
     except OSError as error:
         raise _unreadable(folder, error) from error
     return PushedBuild(
@@ -210,7 +210,7 @@ def packed(folder: str) -> tuple[PushedFolder, bytes]:
         with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
             for path in sorted(root.rglob("*")):
                 tar.add(path, str(path.relative_to(root)), recursive=False)
-        return PushedFolder(folder=folder, sha256=content_of(root)), archive.getvalue()
+        return PushedFolder(folder=folder, sha256=hash_folder(root)), archive.getvalue()
     except OSError as error:
         raise _unreadable(root, error) from error
 
@@ -224,7 +224,7 @@ def has_folder(pushed: PushedFolder) -> bool:
     folder = pushed.place
     if not folder.exists():
         return False
-    if content_of(folder) != pushed.sha256:
+    if hash_folder(folder) != pushed.sha256:
         raise SlowdustError(
             f"{folder} differs from the head's: remove it with `slowdust builds remove`, or use "
             "--builds pull"
@@ -245,7 +245,7 @@ def put(pushed: PushedFolder, archive: bytes) -> None:
             file = place / "archive.tar.gz"
             file.write_bytes(archive)
             unpack(file, staged)
-        if content_of(staged) != pushed.sha256:
+        if hash_folder(staged) != pushed.sha256:
             raise SlowdustError(f"{pushed.folder} does not match its checksum")
 
     with cache.lock(folder):

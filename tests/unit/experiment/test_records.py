@@ -12,7 +12,7 @@ from slowdust.store.slice import Place, Slice
 
 LATENCY = {"values_ns": [], "counts": [], "max_ns": 0, "mean_ns": 0.0}
 FAILED = {"started": 1.0, "statements": 0, "rows": 0, "qps": 0.0, "unit": "operations/s"}
-"""What the driver says of a slice all of whose operations failed, but for its time and errors."""
+"""The driver's answer for a slice whose operations all failed, without its time and errors."""
 
 
 @pytest.mark.parametrize(("completed", "recorded"), [(0.0, None), (0.05, 0.05)])

@@ -87,7 +87,7 @@ def test_the_library_is_compiled_once(open_dir: Path, monkeypatch: pytest.Monkey
     assert library.stat().st_mtime_ns == made
 
 
-def test_a_missing_compiler_is_told_with_its_package(
+def test_a_missing_compiler_is_reported_with_its_package(
     open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))

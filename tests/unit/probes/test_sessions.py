@@ -61,7 +61,7 @@ def test_a_thread_that_sleeps_and_one_that_works() -> None:
     assert asleep.run_us < 1e5 < at_work.run_us + at_work.queue_us
 
 
-def test_a_thread_that_has_ended_tells_nothing() -> None:
+def test_a_thread_that_has_ended_reports_nothing() -> None:
     sampler = SessionSampler([NO_SUCH_THREAD])
     with sampler:
         time.sleep(0.03)

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from slowdust.analysis.results.failures import fails, failures_of
+from slowdust.analysis.results.failures import count_failures, fails
 from slowdust.analysis.work import counts_by_step, undecided_steps
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.clock import MACHINE, Clock
@@ -58,7 +58,7 @@ def failing_tests(journal: Journal) -> set[tuple[str, str]]:
         for record in step.slices:
             by_contender[record.place.contender].append(record)
         for contender, slices in by_contender.items():
-            failures = failures_of(slices)
+            failures = count_failures(slices)
             if failures and (failures.wholly or (step.clients == 1 and fails(failures))):
                 failing.add((contender, step.test.name))
     return failing

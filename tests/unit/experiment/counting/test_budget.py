@@ -1,4 +1,4 @@
-"""How much is counted in a time, and what is left out."""
+"""How much is counted in a budget, and what is skipped."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_as_many_tests_as_fit_are_counted() -> None:
     assert short.fitting(every, expected) == []
 
 
-def test_what_took_longer_than_expected_does_so_again() -> None:
+def test_late_builds_are_expected_to_be_late_again() -> None:
     clock = Clock()
     given = CountBudget(100.0, clock)
     given.note(expected=10.0, took=30.0)

@@ -24,24 +24,24 @@ from slowdust.experiment.passes.callgrind_counts import (
 )
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import parse_spec
+from slowdust.instances.callgrind import Callgrind
 from tests.unit.synthetic_contenders import ran
 
 if TYPE_CHECKING:
     from slowdust.experiment.contender import RunningContender
     from slowdust.experiment.driver.process import Driver
     from slowdust.experiment.driver.protocol import Ran, Stop
-    from slowdust.instances.callgrind import Callgrind
 
 HEADER = "version: 1\ncreator: callgrind-3.19.0\npid: 7\nthread: 1\n"
 SIMULATED = "Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim sysCount sysTime"
 
 
-def test_what_was_not_simulated_is_absent() -> None:
+def test_unsimulated_events_are_absent() -> None:
     text = f"{HEADER}events: Ir sysCount sysTime\nsummary: 100 3 9\n"
     assert parse_events(text) == {"instructions": 100, "system_calls": 3}
 
 
-def test_misses_are_those_of_reads_and_writes() -> None:
+def test_misses_match_reads_and_writes() -> None:
     text = f"{HEADER}events: {SIMULATED}\nsummary: 100 9 9 1 2 3 4 5 6 9 7 9 8 3 9\n"
     assert parse_events(text) == {
         "instructions": 100,
@@ -59,7 +59,7 @@ class PretendedDriver:
     position = 0
 
     def open(self, *names: object, **facts: object) -> SimpleNamespace:
-        """Open nothing, of which no process of a server is known."""
+        """Open nothing: no process of a server is known."""
         return SimpleNamespace(server_processes=[])
 
     def close(self, name: str) -> None:
@@ -73,7 +73,7 @@ class PretendedDriver:
         return ran(1, 1.0, stop.positions)
 
 
-class WarmingServer:
+class WarmingServer(Callgrind):
     """Counts as callgrind does a server whose operations cost more while its cache fills."""
 
     def __init__(self, driver: PretendedDriver, warm_after: float) -> None:
@@ -81,18 +81,18 @@ class WarmingServer:
         self._warm_after = warm_after
         self._last = 0
 
-    def start(self, operation: Callable[[], object], thread: int) -> None:
+    def start(self, operation: Callable[[], object], thread: int = 0) -> None:
         """Begin to count."""
         del thread
         operation()
         self._last = self._driver.position
 
-    def stop(self, operation: Callable[[], object], thread: int) -> None:
+    def stop(self, operation: Callable[[], object], thread: int = 0) -> None:
         """Count no longer."""
         del thread
         operation()
 
-    def dump(self, operation: Callable[[], object], thread: int) -> str:
+    def dump(self, operation: Callable[[], object], thread: int = 0) -> str:
         """Return what the operations since the last call cost."""
         del thread
         operation()
@@ -115,7 +115,7 @@ def count_windows(test: str, warm_after: float, most: float = math.inf) -> tuple
     session = CountedSession(
         cast("Driver", driver), cast("RunningContender", contender), step_of(test), 1, 0
     )
-    callgrind = cast("Callgrind", WarmingServer(driver, warm_after))
+    callgrind = WarmingServer(driver, warm_after)
     data = Data(1, 1000, 1, "sbtest")
     return session.repeats(callgrind, data, Windows(100), most), driver.position
 

@@ -33,7 +33,7 @@ def spec(**keys: object) -> Spec:
 
 
 class HolderThatEnds(PlainView):
-    """A view that ends the holder as soon as somebody waits for it."""
+    """A view that stops the holder as soon as another process waits for it."""
 
     def __init__(self, holder: subprocess.Popen[str]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def test_second_experiment_waits_and_says_for_whom(
         assert first.endswith(f"measures on CPU {LAST}")
     shown = capsys.readouterr().err
     assert shown.count("waiting") == 1, "a line each minute, not each look"
-    assert "so far (Ctrl-C stops)" in shown
+    assert "Ctrl-C" in shown
     assert LAST in usable_cpus()
 
 
@@ -101,7 +101,7 @@ def test_disk_is_claimed_by_experiments_that_write(claims: Path, data: Path) -> 
             pass
 
 
-def test_what_writes() -> None:
+def test_tests_that_write_are_known() -> None:
     assert not writes(spec())
     assert writes(spec(tests=["point-query", "update-index"]))
     assert writes(parse_spec({"name": "x", "contenders": ["postgres@17"], "benchmark": "insert"}))

@@ -29,7 +29,7 @@ def session(
     return SessionSample(at=1.0, process=process, event=event, kind=kind, blockers=blockers)
 
 
-def test_totals_are_those_of_the_window() -> None:
+def test_totals_match_the_window() -> None:
     before = [total("a", 10.0, 1), total("b", 5.0, 1)]
     after = [total("a", 30.0, 5), total("b", 5.0, 1), total("new", 2.0, 1)]
     assert waits_between(before, after) == [total("a", 20.0, 4), total("new", 2.0, 1)]
@@ -108,9 +108,9 @@ def test_a_server_that_does_not_know_the_question_is_warned_of() -> None:
     window = observe_by(Refusing("server"), warnings)
     assert (window.operations, window.sources, window.waits) == (7, [], [])
     assert (window.syncs, window.sessions) == (None, None)
-    assert set(warnings) == {
-        "c does not report all waits of its sessions: server error: no such table"
-    }
+    [warning] = set(warnings)
+    assert warning.startswith("c ")
+    assert warning.endswith("no such table")
 
 
 def test_a_server_that_is_gone_is_not() -> None:
