@@ -33,6 +33,7 @@ from tests.tiers.selection import ends_first, full
 from tests.waiting import wait_until
 
 OLDEST, OLD, NEW = "mysql@5.5.9", "mysql@5.6.24", "mysql@9.7.4"
+MYSQL = (OLDEST, OLD, "mysql@5.7.22", "mysql@8.0.15", NEW)
 MARIADB = (
     "mariadb@10.1.8",
     "mariadb@10.1.13",
@@ -45,7 +46,7 @@ MARIADB = (
 )
 
 
-BUILDS = [*ends_first((OLDEST, OLD, NEW)), *ends_first(MARIADB)]
+BUILDS = [*ends_first(MYSQL), *ends_first(MARIADB)]
 WITH_ROCKSDB = "mariadb@10.11.18"
 CHANGED_BY_MAINTENANCE = """SHOW GLOBAL VARIABLES WHERE variable_name IN
     ('innodb_io_capacity', 'innodb_io_capacity_max', 'innodb_max_dirty_pages_pct',
@@ -216,9 +217,7 @@ def test_settings_that_a_version_does_not_know(builds: GetBuildOf) -> None:
         accept(new, {"inodb_buffer_pool_size": "64M"})
 
 
-@pytest.mark.parametrize(
-    "build", [*ends_first((OLDEST, OLD, NEW)), *ends_first(MARIADB[1:])], indirect=True
-)
+@pytest.mark.parametrize("build", [*ends_first(MYSQL), *ends_first(MARIADB[1:])], indirect=True)
 def test_refused_values_are_told_in_the_servers_own_words(build: Build) -> None:
     """MariaDB 10.1.8 tells none: it prints its help without them."""
     refused = f"{build.version} refuses the settings: "

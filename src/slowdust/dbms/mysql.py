@@ -375,6 +375,7 @@ def _engine_of(site: Served) -> Engine:
 
 
 _INITIALIZES_SINCE = (5, 7, 6)
+_HIDES_WARNINGS_SINCE = (8, 0, 0)
 _VALIDATES_SINCE = (8, 0, 16)
 _PLUGINS = {Auth.NATIVE: "mysql_native_password", Auth.CACHING_SHA2: "caching_sha2_password"}
 _SHA2_SINCE = (8, 0, 0)
@@ -398,10 +399,12 @@ class Mysql(MysqldFamily):
         return (*sha2, *native)
 
     def validation(self, build: Build) -> Sequence[str]:
-        """Return the validation mode of newer versions, with warnings."""
-        if version_of(build.facts.version) < _VALIDATES_SINCE:
+        """Return the validation mode of newer versions, with warnings, which 8.0 and newer hide."""
+        version = version_of(build.facts.version)
+        if version < _HIDES_WARNINGS_SINCE:
             return super().validation(build)
-        return ("--validate-config", "--log-error-verbosity=2")
+        mode = super().validation(build) if version < _VALIDATES_SINCE else ("--validate-config",)
+        return (*mode, "--log-error-verbosity=2")
 
     def identified(self, site: Site, access: Access) -> str:
         """Name the access's plugin in versions with more than the native one."""
