@@ -247,9 +247,17 @@ def test_encrypted_access_is_beside_the_socket_and_asks_for_a_password(
             driver.sql(without, ["SELECT 1"])
 
 
-@pytest.mark.parametrize("build", [OLD], indirect=True)
-def test_builds_whose_tls_is_too_old_are_known(build: Build) -> None:
-    assert "tls_version" in str(family(build.dbms).without_tls(build, server_account()))
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (OLD, "no setting tls_version"),
+        pytest.param("mysql@5.7.22", "only TLSv1,TLSv1.1", marks=full),
+        pytest.param("mysql@8.0.15", "OpenSSL 1.0", marks=full),
+    ],
+)
+def test_builds_whose_tls_is_too_old_are_known(builds: GetBuildOf, name: str, reason: str) -> None:
+    build = builds(*name.split("@"))
+    assert reason in str(family(build.dbms).without_tls(build, server_account()))
 
 
 @pytest.mark.parametrize("build", [OLDEST, pytest.param(NEW, marks=full)], indirect=True)
