@@ -51,6 +51,7 @@ quarter: setup
 
 # It sets testpaths: with a path as an argument, syrupy would keep unused golden texts.
 golden: setup
+	$(BIN)/python -m tests.reference
 	$(UNIT) $(QUICK) --snapshot-update
 
 slowest: setup

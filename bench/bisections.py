@@ -2,7 +2,7 @@
 
     python -m bench.bisections [--searches 100] [--candidates 65]
 
-Prints the tables of docs/bisect.md. Seeded searches over 65 candidates, with changes at random
+Prints the tables of docs/studies.md. Seeded searches over 65 candidates, with changes at random
 candidates; the error is the standard error of a step before it is extended. `wrong` is the share of
 ratios with an additional error of 10%. In the first table there are zero, one or three changes: 5%
 more, 4% less and 6% more. In the second table there is one change of each size, in half of the

@@ -2,7 +2,7 @@
 
     python -m bench.capacities [--searches 100]
 
-Prints the table of docs/capacity.md. Seeded searches with two contenders with simulated queues, on
+Prints the table of docs/studies.md. Seeded searches with two contenders with simulated queues, on
 machines with different disturbances; a trial takes half a second. `A/A` are two equal contenders:
 every verdict but `same` and `unsure` is false. Otherwise the second contender's service time is 10%
 longer.

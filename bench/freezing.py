@@ -37,7 +37,7 @@ from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.host_locks import WhenBusy, locked
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
+from slowdust.experiment.passes.chunks import TimedChunks, make_step_method
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.store.folder import Folder, writing
@@ -53,7 +53,7 @@ SLOW_SHARE = 0.5
 class LeftRunning(Freezer):
     """Never suspends a server."""
 
-    def let_run(self, chosen: RunningContender) -> None:
+    def run_only(self, chosen: RunningContender) -> None:
         """Do nothing."""
 
 
@@ -124,7 +124,7 @@ def _run(spec: Spec, folder: Folder, freezer: MakeFreezer) -> list[Slice]:
         ) as contenders,
     ):
         workload = sized_workload(spec, benchmark, contenders)
-        method = method_of_steps(spec, workload)
+        method = make_step_method(spec, workload)
         journal = open_journal(spec, writer, contenders, view, method)
         experiment = OpenExperiment(spec, contenders, journal, view, Announced(view))
         measure(experiment, [TimedChunks(experiment, workload, freezer)])

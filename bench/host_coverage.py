@@ -26,10 +26,10 @@ from bench.coverage.experiments import (
     print_row,
 )
 from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.common_shift import HostOutlier, find_host_outliers
 from slowdust.stats.estimate import estimate_all
 from slowdust.stats.hosts import Hosts
 from slowdust.stats.relative import Estimate
-from slowdust.stats.together import Disagreement, disagreements
 from slowdust.stats.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
@@ -136,7 +136,7 @@ def _print_intervals(count: int, hardware: Hardware, noise: Noise) -> None:
         same += verdicts.count("same")
         results += len(verdicts)
         false_of_one += _has_difference(as_one)
-        named += bool(disagreements(estimates, MARGIN))
+        named += bool(find_host_outliers(estimates, MARGIN))
     print_row(
         *(hardware.hosts, f"{hardware.spread:.0%}", f"{noise.slice:.0%}", ours, totals, one),
         *(f"{false / count:.1%}", f"{false_of_one / count:.1%}", f"{same / results:.0%}"),
@@ -167,7 +167,7 @@ def named(count: int, hardware: Hardware, noise: Noise) -> tuple[int, int]:
     """Return the numbers of experiments that name the odd host, and another one."""
     right = wrong = 0
     for cells in experiments(count, hardware, noise):
-        found = disagreements(estimate_all(cells, hosts=hosts_of(hardware.hosts)), MARGIN)
+        found = find_host_outliers(estimate_all(cells, hosts=hosts_of(hardware.hosts)), MARGIN)
         right += any(_is_right(each, hardware) for each in found)
         wrong += any(not _is_right(each, hardware) for each in found)
     return right, wrong
@@ -181,7 +181,7 @@ def _print_odd(count: int, hardware: Hardware, noise: Noise) -> None:
     )
 
 
-def _is_right(found: Disagreement, hardware: Hardware) -> bool:
+def _is_right(found: HostOutlier, hardware: Hardware) -> bool:
     odd = {f"t{test}" for test in range(hardware.odd_tests)}
     return found.host == "h0" and (found.step is None or found.step.test in odd)
 

@@ -29,7 +29,7 @@ from slowdust.experiment.cpus import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.host_locks import WhenBusy, locked
-from slowdust.experiment.journal import counts_of
+from slowdust.experiment.journal import make_counts
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.callgrind_counts import WINDOWS_AT_MOST, CountedSession, Windows
 from slowdust.experiment.passes.work_counts import STARTS
@@ -98,7 +98,7 @@ class Server:
         session = CountedSession(self.driver, self.contender, step, self.start, first)
         repeats = session.repeats(self.callgrind, self.data, Windows(self.operations))
         runs = [repeat.run for repeat in repeats]
-        return counts_of(step, self.contender.name, self.start, "valgrind", runs)
+        return make_counts(step, self.contender.name, self.start, "valgrind", runs)
 
     def learn(self, step: PlannedStep) -> None:
         """Count the rounds that cost as much as an operation of a step, in the first start.

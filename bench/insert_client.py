@@ -25,7 +25,7 @@ from bench.clients.process import check_programs, execute
 from bench.results.rows import Row, show
 from bench.servers.scratch import Server, scratch_server
 from slowdust.driver_program import find_driver
-from slowdust.experiment.cpus import cpus_of_connections, keep_on
+from slowdust.experiment.cpus import pin, place_connections
 from slowdust.units import Microsecond, Second
 
 Work = dict[str, object]
@@ -100,7 +100,7 @@ def perform(server: Server, program: Path, load: Load, *works: Work) -> dict[str
             command = {"command": "prepare", "work": work, **step, **tables, **connections}
             seats = execute(process, command)["seats"]
             placed = [seat for seat in seats if seat["cpu"] is not None]
-            keep_on([seat["process"] for seat in placed], [seat["cpu"] for seat in placed])
+            pin([seat["process"] for seat in placed], [seat["cpu"] for seat in placed])
             performed = execute(process, {"command": "perform", **step})
             execute(process, {"command": "close", **step})
     return performed
@@ -108,7 +108,7 @@ def perform(server: Server, program: Path, load: Load, *works: Work) -> dict[str
 
 def connection_cpus(load: Load) -> list[int] | None:
     """Return the CPU of each connection, as in an experiment."""
-    return cpus_of_connections(load.clients, sorted(load.processors))
+    return place_connections(load.clients, sorted(load.processors))
 
 
 def rows(server: Server, program: Path, size: Size) -> Iterator[Row]:

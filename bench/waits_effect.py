@@ -17,7 +17,7 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.passes.waits import Observer, PlannedWindow
-from slowdust.store.waits import WaitPlace
+from slowdust.store.count import WindowPlace
 from slowdust.units import Second
 
 SMALLEST = ("--pairs", "1", "--rows", "1000", "--builds", "postgres@17.6")
@@ -69,7 +69,7 @@ def _of_one_start(
 def _observed_qps(
     servers: SideBySide, observer: Observer, contender: RunningContender, test: str
 ) -> float:
-    place = WaitPlace(
+    place = WindowPlace(
         benchmark="micro", test=test, clients=1, contender=contender.name, incarnation=1, repeat=0
     )
     serving = servers.serving[contender.name]

@@ -15,7 +15,7 @@ from msgspec import to_builtins
 
 from bench.clients.process import ClientFailedError, execute
 from bench.servers.scratch import Server
-from slowdust.experiment.cpus import cpus_of_clients, keep_on
+from slowdust.experiment.cpus import pin, place_clients
 from slowdust.units import Microsecond, Second
 
 _SHORTEST: Second = 0.001
@@ -146,7 +146,7 @@ def anywhere(_clients: int, _usable: Sequence[int]) -> None:
     """Leave clients and server to the scheduler."""
 
 
-def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
+def driver(program: Path, place: Placement = place_clients) -> Client:
     """Return the driver as a client: one session, one slice, placed as in an experiment."""
 
     def run_for(server: Server, workload: Workload, seconds: Second) -> tuple[dict[str, Any], Use]:
@@ -158,7 +158,7 @@ def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
         slice_ = {"id": 2, "command": "run", "session": "s", "stop": {"seconds": seconds}}
         server_processes = execute(process, opened | shape)["server_processes"]
         if cpus is not None and server_processes:  # empty if all threads serve all clients
-            keep_on(server_processes, cpus)
+            pin(server_processes, cpus)
         measured = execute(process, slice_)
         assert process.stdin is not None
         process.stdin.close()

