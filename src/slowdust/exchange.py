@@ -28,7 +28,7 @@ MARGIN = 0.03
 OF_OTHER_KIND = "of the other kind: "
 """Prefix of by-products that the import of another kind reads."""
 _LONGEST_TITLE = 190
-"""Most characters of a title, so that a title with a number is still a valid name."""
+"""Maximum number of characters of a title, so that a title with a number is still a valid name."""
 ForeignKind = Callable[[str], str | None]
 """Name of a file -> its kind of by-product, if it belongs to another kind."""
 

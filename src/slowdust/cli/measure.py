@@ -12,7 +12,7 @@ from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.stored import Stored
 from slowdust.benchmarks.options import split_list
-from slowdust.cli.conduct import conduct, exit_code_of
+from slowdust.cli.conduct import conduct, gate_exit_code
 from slowdust.cli.fleet import run_on_fleet
 from slowdust.cli.values import WhenTooShort
 from slowdust.errors import UsageError
@@ -156,7 +156,7 @@ def more(
         counting = experiment.with_spec(spec_to_count(limited, stored.manifest, count_budget))
         return conduct(counting, when_busy, gates=gates, too_short=too_short)
     limits = {"count_budget": count_budget, "patience": patience}
-    code = exit_code_of(gates, stored.report())
+    code = gate_exit_code(gates, stored.report())
     while tests := _open_tests(stored, patterns):
         extra = _time_to_decide(stored, tests) if until_decided else budget
         if extra is None and until_decided:

@@ -19,7 +19,7 @@ from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_beside_tldr
-from slowdust.cli.conduct import exit_code_of
+from slowdust.cli.conduct import gate_exit_code
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import write_classic
 from slowdust.places import check_regular
@@ -120,7 +120,7 @@ def report(
             changes = [] if bands is None else answer.list_of_changes(changes_beside_tldr(report))
             terminal.show(report, changes)
         click.echo(f"report: {destination}", err=form is not None)
-    return exit_code_of(gates, report)
+    return gate_exit_code(gates, report)
 
 
 def explain(

@@ -1,4 +1,4 @@
-"""The commands about the experiments of a results folder."""
+"""The commands that manage the experiments of a results folder."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from slowdust.store.manifest import (
 )
 from slowdust.store.measured import Measured, PerSecond, Schedule
 from slowdust.store.profile import Profile, ProfileSource
-from slowdust.store.slice import SCHEMA, BesideSlice, Place, Slice
+from slowdust.store.slice import SCHEMA, BackgroundSlice, Place, Slice
 from slowdust.store.step import StepDetail
 from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
@@ -72,7 +72,7 @@ def slice_of(
     window: WindowUse,
     *,
     step: StepDetail | None = None,
-    beside: BesideSlice | None = None,
+    beside: BackgroundSlice | None = None,
 ) -> Slice:
     # The threads of the driver are also those of a DBMS without a server, which has no use then.
     client = {} if answer.client is None else {"client": msgspec.structs.asdict(answer.client)}

@@ -66,7 +66,7 @@ from slowdust.temporary import becoming
 from slowdust.unpacking import FAULTS, BoundedMember, each_member, fault
 
 MOST_BYTES = 1 << 30
-"""Most unpacked bytes of a bundle: the most slices of a report, at 2 kB each."""
+"""Maximum number of unpacked bytes of a bundle: all slices of the largest report, at 2 kB each."""
 _RECORDS: Mapping[str, type[msgspec.Struct]] = {
     SLICES_FILE: Slice,
     COUNTS_FILE: Count,

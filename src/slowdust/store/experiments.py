@@ -86,7 +86,7 @@ def is_name(text: str) -> bool:
 
 
 def check_name(text: str) -> None:
-    """Raise UsageError if a text is not a valid name of an experiment."""
+    """Raise UsageError if a string is not a valid name of an experiment."""
     if not is_name(text):
         raise UsageError(
             f"{text!r} is not a valid name of an experiment: use at most 200 letters, digits and "

@@ -52,7 +52,7 @@ class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     finished: str | None = None
     """The latest end of its parts; absent until all are finished."""
     spent_s: Amount = 0.0
-    """Seconds spent of the budgets of its parts."""
+    """Time spent from the budgets of its parts."""
     parts: list[JoinedPart]
 
     @property

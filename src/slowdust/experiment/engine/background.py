@@ -14,7 +14,7 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Ran, Rate, Stop
 from slowdust.experiment.engine.positions import Positions, catch_up
 from slowdust.experiment.plan import PlannedStep
-from slowdust.store.slice import BesideSlice
+from slowdust.store.slice import BackgroundSlice
 from slowdust.units import Second
 
 HOLD = "hold"
@@ -86,11 +86,11 @@ class BackgroundSessions:
             positions=None if endless else self._positions.limit(contender.name, seconds),
         )
 
-    def record(self, contender: RunningContender, ran: Ran) -> BesideSlice:
+    def record(self, contender: RunningContender, ran: Ran) -> BackgroundSlice:
         (beside,) = ran.beside
         contender.refuse_fatal_errors(beside.errors, "operations beside a slice")
         schedule = beside.schedule
-        return BesideSlice(
+        return BackgroundSlice(
             test=self._beside.test,
             clients=self._clients,
             rate=self._beside.rate,
