@@ -41,7 +41,7 @@ class PageFaults:
         return {"page_faults": after - before}
 
 
-def probe_of(subject):
+def open_probe(subject):
     """Return the probe of the host's page faults."""
     return PageFaults()
 '''

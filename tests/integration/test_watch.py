@@ -28,7 +28,7 @@ WATCH = Path("results/watch/nightly")
 NIGHT = "watch/nightly/nights/night-0001"
 
 
-def test_a_killed_night_goes_on_and_nothing_is_counted_twice(workplace: Workplace) -> None:
+def test_a_killed_night_resumes_and_nothing_is_counted_twice(workplace: Workplace) -> None:
     (workplace.folder / "watch.toml").write_text(FILE)
     folder = workplace.folder / WATCH
 

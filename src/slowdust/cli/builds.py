@@ -21,10 +21,10 @@ from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.builds.compile import LOG
 from slowdust.builds.recipe import with_flags
 from slowdust.builds.revisions import is_source
-from slowdust.builds.sizes import chosen_builds, expected_bytes, sizes_of, sizes_of_tree
+from slowdust.builds.sizes import chosen_builds, expected_bytes, measure_build, measure_tree
 from slowdust.cli.reports import put
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.report.formats import SIZES
 from slowdust.report.markdown.document import plain
@@ -146,7 +146,7 @@ def _resolved(name: str, repo: str | None, progress: server_builds.Progress) -> 
 @contextmanager
 def _watched(name: str) -> Iterator[server_builds.Progress]:
     """Show the phases of a build, on one line of a terminal or on lines of standard error."""
-    with watching() as view:
+    with open_view() as view:
         yield lambda phase: view.phase(f"{name}: {phase}")
 
 
@@ -262,7 +262,7 @@ def sizes(names: Sequence[str], *, fetched: bool, html: Path | None, form: str |
                 "'postgres@17.*'"
             )
     builds = list(_sizes(patterns, fetched)) if patterns else []
-    report = report_of(builds, [sizes_of_tree(tree) for tree in trees])
+    report = report_of(builds, [measure_tree(tree) for tree in trees])
     put(report, SIZES, "sizes", html=html, form=form, show=_show_sizes)
 
 
@@ -285,9 +285,9 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
         SlowdustError: none of them is available.
     """
     chosen = chosen_builds(patterns)
-    missing = [build for build in chosen if not build.at_hand]
+    missing = [build for build in chosen if not build.available]
     if only_fetched:
-        chosen = [build for build in chosen if build.at_hand]
+        chosen = [build for build in chosen if build.available]
     elif missing:
         expected = expected_bytes(missing)
         size = (
@@ -300,7 +300,7 @@ def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:
     measured = 0
     for choice in chosen:
         try:
-            yield sizes_of(choice.build(functools.partial(_print_phase, choice.name)))
+            yield measure_build(choice.build(functools.partial(_print_phase, choice.name)))
             measured += 1
         except SlowdustError as error:
             click.echo(f"skipped: {choice.name}: {error}", err=True)

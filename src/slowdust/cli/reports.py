@@ -18,12 +18,13 @@ from slowdust.analysis.history.lines import Configs
 from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
-from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_beside_tldr
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
+from slowdust.analysis.versions import reader_names
 from slowdust.cli.conduct import gate_exit_code
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import write_classic
 from slowdust.places import check_regular
-from slowdust.report import answer, console, explanation, files, terminal
+from slowdust.report import console, explanation, files, terminal
 from slowdust.report import diff as diff_report
 from slowdust.report import history as history_report
 from slowdust.report.formats import (
@@ -36,9 +37,12 @@ from slowdust.report.formats import (
     render_as,
 )
 from slowdust.report.markdown.document import plain
+from slowdust.report.report import with_names
+from slowdust.report.sections.contenders import group_changes
 from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import experiments, newest_first
 from slowdust.store.storage import replace_file
+from slowdust.units import known
 from slowdust.wording import counted, guess, no_such
 
 _Content = TypeVar("_Content")
@@ -117,8 +121,8 @@ def report(
         destination = html or folder.path / page
         write_page(destination, render_as("html", REPORTS, report, slices, profiles))
         if form is None:
-            changes = [] if bands is None else answer.list_of_changes(changes_beside_tldr(report))
-            terminal.show(report, changes)
+            changes = None if bands is None else group_changes(report)
+            terminal.show(report, known([changes]))
         click.echo(f"report: {destination}", err=form is not None)
     return gate_exit_code(gates, report)
 
@@ -136,7 +140,8 @@ def explain(
     stored = read_stored(kept_experiment(results, name))
     explained = explain_results(stored, test, contender, base, clients)
     if form is None:
-        console.show(explanation.document(explained))
+        names = reader_names(stored.manifest.contenders)
+        console.show(explanation.document(with_names(explained, names)))
     else:
         sys.stdout.write(render_as(form, EXPLANATIONS, explained))
 

@@ -17,7 +17,7 @@ from slowdust.store.storage import replace_file
 from slowdust.wording import counted, no_such
 from slowdust.workloads.benchmark import OwnBenchmark, read_benchmark
 from slowdust.workloads.file import DIALECTS
-from slowdust.workloads.outline import aligned, lines_of
+from slowdust.workloads.outline import aligned, outline
 from slowdust.workloads.replay.grouping import Replayed
 from slowdust.workloads.replay.replay import Made, replay
 
@@ -45,7 +45,7 @@ def check(file: Path, dbms: str | None, contender: str | None) -> int:
     if dbms is not None:
         benchmark.workload.check_dialect(dbms, f"--dbms {dbms}")
     if contender is None:
-        click.echo("\n".join(lines_of(benchmark)))
+        click.echo("\n".join(outline(benchmark)))
         return 0
     return _try(benchmark, contender)
 
@@ -54,7 +54,7 @@ def _try(benchmark: OwnBenchmark, contender: str) -> int:
     """Print the workload and its execution on a server; return 1 if a statement failed, else 0."""
     lab, spec = LocalLab(), trial_spec(benchmark, contender)
     lab.prepare(spec)  # a wrong contender fails here, before anything is printed
-    click.echo("\n".join(lines_of(benchmark)))
+    click.echo("\n".join(outline(benchmark)))
     tried = try_out(benchmark, spec, lab)
     lines = [("TEST", "TRANSACTION", "ROWS", "ERRORS")]
     for each in tried:

@@ -30,18 +30,18 @@ Events = dict[str, Natural]
 """Event -> count; events that were not counted are absent."""
 
 
-class CountPlace(msgspec.Struct, kw_only=True):
-    """Place of a count in its experiment."""
+class WindowPlace(msgspec.Struct, kw_only=True, frozen=True):
+    """Place of a count, or of a window of waits, in its experiment."""
 
     benchmark: str
     test: str
     clients: Ordinal
     contender: str
     incarnation: Ordinal
-    """Number of the server's start for counting, 1-based; timed starts are numbered separately."""
+    """Number of the start in its pass, 1-based; timed starts are numbered separately."""
     repeat: Natural
-    """Number within (test, clients, incarnation), 0-based: every contender executes the same
-    operations in one repeat."""
+    """Number within (test, clients, incarnation), 0-based: counts of one number execute the same
+    operations on all contenders; windows of waits of one number are adjacent in time."""
 
 
 class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -57,7 +57,7 @@ class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):
 class Count(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The work of one repeat of one step on one contender."""
 
-    place: CountPlace
+    place: WindowPlace
     source: Source
     run: CountedRun
 

@@ -10,7 +10,8 @@ from typing import Literal
 
 import msgspec
 
-from slowdust.store.bounds import Amount, Duration, Natural, Ordinal
+from slowdust.store.bounds import Amount, Duration, Natural
+from slowdust.store.count import WindowPlace
 from slowdust.units import Microsecond
 
 WaitSource = Literal["performance_schema", "processlist", "pg_stat_activity"]
@@ -23,20 +24,6 @@ commit, including its own work; `client`: for the next message."""
 
 NOT_SEEN = "not seen"
 """State of a lock's holder that is not in the sample, such as a session of the server itself."""
-
-
-class WaitPlace(msgspec.Struct, kw_only=True, frozen=True):
-    """Place of a window in its experiment."""
-
-    benchmark: str
-    test: str
-    clients: Ordinal
-    contender: str
-    incarnation: Ordinal
-    """Number of the server's start for waits, 1-based; timed starts are numbered separately."""
-    repeat: Natural
-    """Number within (test, clients, incarnation), 0-based: the contenders' windows of one number
-    are adjacent in time."""
 
 
 class Wait(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -73,7 +60,7 @@ class SessionTime(msgspec.Struct, kw_only=True, omit_defaults=True):
 class WaitWindow(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Waits of one contender's sessions in one window."""
 
-    place: WaitPlace
+    place: WindowPlace
     operations: Natural
     seconds: Duration
     sources: list[WaitSource] = []

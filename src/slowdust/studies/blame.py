@@ -21,7 +21,7 @@ from slowdust.builds.model import Progress
 from slowdust.dbms import family
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment, Lab, build_error
-from slowdust.experiment.local_lab import counting_of
+from slowdust.experiment.local_lab import choose_counting
 from slowdust.experiment.setup import check_settings
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
@@ -197,7 +197,7 @@ def _check_options(question: Question, ends: Sequence[Candidate]) -> None:
     spec = spec_from_options([end.contender for end in ends], question.options)
     if len(spec.planned_contenders()) != len(ends):
         raise UsageError("--set: blame takes one value per setting")
-    counting_of(spec)
+    choose_counting(spec)
 
 
 def _spec(record: Record, number: int) -> Spec:

@@ -1,4 +1,4 @@
-"""A search that goes on keeps what it knew before, and does no more than it has to."""
+"""A resumed search keeps its trials and adds only the missing ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ QUESTION = question_of(NAMES, precision=0.001, clients="4", rows=10_000, budget=
 
 
 class FailingServers(SimulatedServers):
-    """Servers, the last of which has no trial from one turn on."""
+    """Servers; the last one has no trials from some turn on."""
 
     fails_in: int | None = None
 
@@ -77,7 +77,7 @@ def longer(question: Question, budget: str) -> Question:
     return msgspec.structs.replace(question, options={**question.options, "budget": budget})
 
 
-def test_who_dropped_out_is_named_and_measured_again(tmp_path: Path) -> None:
+def test_dropped_contenders_are_named_and_measured_again(tmp_path: Path) -> None:
     before = answer(tmp_path, lab=TrialLab(fails_in=3))
     assert [each.failed for each in before.capacities] == [None, "it crashed"]
     after = answer(tmp_path, longer(QUESTION, "30s"), resumes=True)

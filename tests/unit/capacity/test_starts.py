@@ -31,7 +31,7 @@ def trials() -> list[Trial]:
 
 
 def with_misses(trials: Sequence[Trial], start: int) -> list[Trial]:
-    """Return the trials, of which some of B at the lowest rates of a start miss the SLA."""
+    """Return the trials; at the lowest rates of a start some of B's miss the SLA."""
     low = sorted(
         (trial for trial in trials if trial.contender == "B" and trial.start == start),
         key=lambda trial: trial.rate,

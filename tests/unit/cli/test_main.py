@@ -192,7 +192,7 @@ def test_failures_end_with_one_line_and_their_code(
     assert outcome.err.strip() == outcome.complaint, "there is nothing but that line"
 
 
-def test_errors_that_nobody_foresaw_keep_their_traceback(
+def test_unexpected_errors_keep_their_traceback(
     slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slowdust.cli.results.experiments", fail_with(ZeroDivisionError()))

@@ -1,4 +1,4 @@
-"""A pipe in place of a file, which nobody may ever write to: refused at once."""
+"""A pipe in place of a file, which may never get a writer: refused at once."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def test_it_answers_to_no_other_name_and_writes_nothing(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", [b"http://[", b"//[x", b"/%ff", b"/\xff", b"/%00"])
-def test_what_is_no_address_of_a_page_is_answered(
+def test_unknown_addresses_get_an_answer(
     server: Server, capfd: pytest.CaptureFixture[str], path: bytes
 ) -> None:
     with socket.create_connection((LOOPBACK, server.server_port), timeout=30) as connection:

@@ -12,6 +12,7 @@ from slowdust.analysis.functions.model import FunctionChanges
 from slowdust.analysis.model import Result
 from slowdust.analysis.results.log_ratio import LogRatio
 from slowdust.analysis.stored import Stored
+from slowdust.analysis.story.answer import conditions_of
 from slowdust.commands import command_line
 from slowdust.studies.bisect.posterior import SURE, Belief, Direct, Sum
 from slowdust.studies.bisect.record import Question, Record
@@ -176,8 +177,7 @@ def _contradicted(belief: Belief, listed: Sequence[Candidate], direct: Direct) -
 
 
 def _conditions(stored: Stored) -> str:
-    answer = stored.report().answer
-    return "" if answer is None else answer.conditions
+    return conditions_of(stored.manifest, stored.report().noise)
 
 
 def _command(question: Question) -> str:

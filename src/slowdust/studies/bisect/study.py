@@ -16,7 +16,7 @@ from slowdust.builds.model import Progress
 from slowdust.builds.revisions import diff_stat
 from slowdust.errors import UsageError
 from slowdust.experiment.experiment import Experiment, Lab
-from slowdust.experiment.local_lab import counting_for, counting_of
+from slowdust.experiment.local_lab import choose_counting, confirm_counting
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report.document import Document
@@ -95,7 +95,7 @@ class Bisection(Study[Question, Record, Outcome]):
         metric = parse_metric(question.metric)
         resolved = lab.prepare(spec)
         if metric in (AUTO, WORK):
-            counting = counting_for(resolved, counting_of(spec), spec)
+            counting = confirm_counting(resolved, choose_counting(spec), spec)
             if metric == WORK and counting.source is None:
                 raise UsageError(f"--metric work: {counting.reason}")
             metric = TIME if counting.source is None else WORK

@@ -178,7 +178,7 @@ def capacity_chart(outcome: Outcome, term: Term, marks: Mapping[str, Mark]) -> M
         title=f"{term.name} of {outcome.test} over the offered rate, by contender",
         height=HEIGHT,
         css_class="clients capacity",
-        behind=(
+        background=(
             *(svg.level(place, "grid") for place, _ in y_ticks),
             *(svg.upright(x(tick), 0, HEIGHT, "grid") for tick in x_ticks),
             *_bands(outcome.capacities, marks, x),

@@ -1,4 +1,4 @@
-"""Tests that fail in a night are told, and the night has failed where no other is left."""
+"""Tests that fail in a night are reported; the night fails if all of them do."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ NightOf = Callable[[str, Callable[[Slice], None]], Night]
 
 @pytest.fixture
 def night(tmp_path: Path) -> NightOf:
-    """A function that measures a night of tests, of which point-query fails on the subject."""
+    """A function that measures a night of tests; point-query fails on the subject."""
 
     def measure(tests: str, spoil: Callable[[Slice], None]) -> Night:
         def spoil_subject(record: Slice) -> None:
@@ -55,7 +55,7 @@ def night(tmp_path: Path) -> NightOf:
     ("spoil", "wholly", "words"),
     [(fails, True, "22012 division by zero."), (deadlocks, False, "(10%), 40P01.")],
 )
-def test_a_test_that_fails_is_told_and_the_others_are_compared(
+def test_a_test_that_fails_is_reported_and_the_others_are_compared(
     night: NightOf,
     spoil: Callable[[Slice], None],
     words: str,
