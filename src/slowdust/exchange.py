@@ -15,7 +15,7 @@ from slowdust.analysis.model import Report
 from slowdust.errors import UsageError
 from slowdust.places import stays_below
 from slowdust.store.bounds import MOST_CONTENDERS
-from slowdust.store.experiments import aside, check_name, put_in_place
+from slowdust.store.experiments import check_name, put_in_place, staging_folder
 from slowdust.store.folder import Folder, too_many_contenders, writing
 from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.slice import Slice
@@ -202,7 +202,7 @@ def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None
         folder = Folder.of(results, title)
         if folder.path.exists():
             _refuse_other(folder, experiment.manifest)
-    with aside(results) as place:
+    with staging_folder(results) as place:
         for title, experiment in experiments.items():
             with writing(Folder.of(place, title)) as writer:
                 writer.write_manifest(experiment.manifest)

@@ -133,7 +133,7 @@ def check_start(folder: Folder, mode: StartMode) -> None:
                 f"experiment '{folder.name}' exists already: choose another --name, or "
                 f"resume it with `slowdust run {folder.spec_file} --resume`"
             )
-        folder.refuse_if_joined()
+        folder.refuse_if_merged()
     elif mode is StartMode.FRESH and is_fleet_experiment(folder.path):
         raise UsageError(
             f"a fleet measures '{folder.name}': choose another --name, or resume it with "

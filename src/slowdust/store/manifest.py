@@ -19,11 +19,11 @@ from slowdust.store.finding import Finding
 from slowdust.store.preparation import IndexSize, Preparation, Recall, ServerCounters
 from slowdust.units import Second
 
-JOINED_SCHEMA = 3
+MERGED_SCHEMA = 3
 """Schema of a manifest with several hosts, which an earlier Slowdust would read as one host."""
 
 
-class JoinedPart(msgspec.Struct, kw_only=True, omit_defaults=True):
+class MergedPart(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An experiment that was merged with others."""
 
     experiment: str
@@ -53,7 +53,7 @@ class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The latest end of its parts; absent until all are finished."""
     spent_s: Amount = 0.0
     """Time spent from the budgets of its parts."""
-    parts: list[JoinedPart]
+    parts: list[MergedPart]
 
     @property
     def incarnations(self) -> list[int]:
