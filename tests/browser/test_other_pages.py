@@ -17,7 +17,7 @@ from slowdust.studies.bisect import document as bisection
 from slowdust.studies.capacity import document as capacity
 from slowdust.studies.watch import document as watching
 from tests.browser.windows import ChromiumWindow
-from tests.unit.analysis.test_beside import mixed
+from tests.unit.analysis.test_background_load import mixed
 from tests.unit.searches import measured as searched
 from tests.unit.studies.watch.synthetic_watch import judged, nights_of
 from tests.unit.synthetic_capacity import Machine, SimulatedServers, outcome_of_test

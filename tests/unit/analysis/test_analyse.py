@@ -244,8 +244,8 @@ def test_what_the_slices_suffered_is_noted(snapshot: SnapshotAssertion) -> None:
         "client was the limit",
         "idle contenders were busy",
         "not measured: disk",
-        "incarnations disagree",
-        "few blocks: 8 in 2 incarnations",
+        "starts disagree",
+        "few blocks: 8 in 2 starts",
     ):
         assert expected in notes
     assert " / ".join(the(report, "point-query", "a").notes) == snapshot
@@ -262,7 +262,7 @@ def test_the_method_says_which_lengths_of_slices_were_chosen() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=3)
     manifest.method.slice_s = None
     manifest.method.slice_lengths = {"point-query@1": 0.05, "scan@1": 0.25, "scan@8": 0.05}
-    chosen = "chosen by how fast this machine's speed changed"
+    chosen = "chosen from the drift of this machine"
     assert analyse(manifest, slices).method["slice"] == f"0.05 s; scan 0.25 s ({chosen})"
     manifest.method.slice_lengths = {"scan@1": 0.05}
     assert analyse(manifest, slices).method["slice"] == f"0.05 s ({chosen})"

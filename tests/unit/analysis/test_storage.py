@@ -142,7 +142,7 @@ def test_reads_from_the_kernels_memory_are_noted() -> None:
             server["read_bytes"] = server["called_bytes"] * 0.25
     report = analyse(manifest, slices)
     assert storage_of(report, PEAK, B).from_device == pytest.approx(0.25)
-    note = "of what the server read, 25% came from the disk: the rest was in the kernel's memory"
+    note = "25% of the server's reads came from the disk, the rest from the kernel's page cache"
     assert note in notes_of(report, PEAK, B)
     assert not [text for text in notes_of(report, PEAK, A) if "kernel" in text]
 
@@ -150,8 +150,8 @@ def test_reads_from_the_kernels_memory_are_noted() -> None:
 @pytest.mark.parametrize(
     ("megabytes", "words"),
     [
-        (4, "not beyond the page cache: all data are 0.5 times the page cache of 8 MB"),
-        (12, "hardly beyond the page cache: all data are only 1.5 times the page cache of 8 MB"),
+        (4, "data not larger than the page cache: 0.5 times the page cache of 8 MB"),
+        (12, "data hardly larger than the page cache: 1.5 times the page cache of 8 MB"),
         (17, None),
     ],
 )
@@ -160,7 +160,7 @@ def test_data_that_are_not_beyond_the_cache_are_noted(megabytes: int, words: str
     for facts in manifest.contenders:
         facts.table_bytes, facts.index_bytes = (megabytes - 1) << 20, 1 << 20
     notes = notes_of(analyse(manifest, slices), PEAK, A)
-    assert [note for note in notes if "beyond" in note] == ([] if words is None else [words])
+    assert [note for note in notes if "larger than" in note] == ([] if words is None else [words])
 
 
 def test_what_was_not_measured_is_absent() -> None:

@@ -317,7 +317,7 @@ def test_many_contenders_have_their_work_in_a_sentence_each(snapshot: SnapshotAs
         ),
         (
             Counting(reason="There is no valgrind.", remedy="sudo apt install valgrind"),
-            "not counted. There is no valgrind. This would allow it: sudo apt install valgrind",
+            "not counted. There is no valgrind. To enable it: sudo apt install valgrind",
         ),
     ],
 )

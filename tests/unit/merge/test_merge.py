@@ -279,10 +279,10 @@ def test_a_test_on_several_hosts_is_not_spread(
 def test_an_experiment_that_was_measured_is_never_replaced(
     tmp_path: Path, parts: list[Source]
 ) -> None:
-    with pytest.raises(UsageError, match="'on-alpha' is one of those to join"):
+    with pytest.raises(UsageError, match="'on-alpha' is one of the experiments to merge"):
         merge(parts, parts[0].folder)
     keep_parts(tmp_path, part_of("gamma", seed=3))
-    with pytest.raises(UsageError, match=r"there is a 'on-gamma' in .* already"):
+    with pytest.raises(UsageError, match=r"'on-gamma' already exists in .*"):
         merge(parts, Folder(tmp_path / "on-gamma"))
 
 
@@ -325,7 +325,7 @@ def test_counts_of_another_source_are_left_out_and_named(tmp_path: Path) -> None
             writer.append_count(*(msgspec.structs.replace(c, source=source) for c in counts))
     joined = merge(parts, _joined(tmp_path))
     assert {count.source for count in joined.folder.read_counts()} == {"pmu"}
-    assert "left out: work was counted in another way" in joined.sentences[0]
+    assert "excluded: other parts counted work in a different way" in joined.sentences[0]
 
 
 def test_findings_and_warnings_name_their_host(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

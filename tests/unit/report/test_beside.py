@@ -18,7 +18,7 @@ from slowdust.report.charts.trade_offs import envelope, frontier_chart
 from slowdust.report.html import render
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice
-from tests.unit.analysis.test_beside import A, B, add_beside, mixed
+from tests.unit.analysis.test_background_load import A, B, add_beside, mixed
 from tests.unit.report.sample import plain_experiment
 from tests.unit.synthetic import synthetic_experiment
 

@@ -52,7 +52,7 @@ def test_an_import_is_an_experiment_like_any_other(slowdust: Slowdust) -> None:
         if result["test"] == "qr100"
     }
     assert rates == {"mysql@5.6.49:c1": 8 * 14000 / 4, "mysql@8.0.44:c1+badcnf": 44000}
-    assert "## Insert rate beside the queries" in slowdust("report", "ib", "--md")
+    assert "## Insert rate during the queries" in slowdust("report", "ib", "--md")
     assert "mysql@8.0.44:c1+badcnf" in slowdust("report", "ib", "--csv")
     slowdust("report", "ib", "--html", "page.html")
     assert "In each second of the step" in Path("page.html").read_text(encoding="utf-8")
@@ -89,7 +89,7 @@ def test_a_page_speaks_of_no_incarnations(slowdust: Slowdust) -> None:
         .partition("</style>")[2]
     )
     assert "Archived runs of the Insert Benchmark, one of each contender" in page
-    assert "Of one run each" in page
+    assert "From one run each" in page
     for word in ("incarnation", "slice", "Settled in", "Striped"):
         assert word not in page, word
     text = slowdust("report", "ib", "--md")
@@ -152,7 +152,7 @@ def test_files_whose_names_are_no_text_are_skipped(slowdust: Slowdust, name: byt
     strange.write_bytes(b"1")
     printed = slowdust("import", "iibench", "archive")
     expected = name.decode(errors="backslashreplace").replace("\n", "\\n")
-    assert f"skipped: {expected}: its name is not UTF-8, or has control characters" in printed
+    assert f"skipped: {expected}: its name is not UTF-8 or has control characters" in printed
     assert len(report(slowdust, "archive")["results"]) == 20
 
 

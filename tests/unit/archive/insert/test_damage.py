@@ -80,7 +80,7 @@ def test_published_rates_are_not_those_of_a_damaged_client(slowdust: Slowdust) -
     write_clients()
     tear_row(QUERIES / "o.ib.dop2.2")
     [line], rates = imported(slowdust, "--compat")
-    assert line.endswith("1 damaged row: rates are those of o.res")
+    assert line.endswith("1 damaged row: rates are from o.res")
     assert rates == {"qr100": 9836.0}
 
 
@@ -99,7 +99,7 @@ def test_a_client_without_a_row_is_told_once(slowdust: Slowdust) -> None:
     write_clients()
     (QUERIES / "o.ib.dop2.1").write_text("no row\n")
     [line], _ = imported(slowdust)
-    assert line.endswith("o.ib.dop2.1: no whole row: rates are those of o.res")
+    assert line.endswith("o.ib.dop2.1: no complete row: rates are from o.res")
 
 
 def test_most_clients_missing_are_one_line(slowdust: Slowdust) -> None:
@@ -109,8 +109,8 @@ def test_most_clients_missing_are_one_line(slowdust: Slowdust) -> None:
     (QUERIES / "o.res.dop2").rename(QUERIES / "o.res.dop900000000")
     [line], _ = imported(slowdust)
     assert line.endswith(
-        "o.ib.dop900000000.1: it is not there, nor is anything of 899999998 more of 900000000 "
-        "clients: rates are those of o.res"
+        "o.ib.dop900000000.1: it is missing, like the output of 899999998 more of 900000000 "
+        "clients: rates are from o.res"
     )
 
 
@@ -119,7 +119,7 @@ def test_a_step_of_half_of_its_clients_is_left_out(slowdust: Slowdust) -> None:
     (QUERIES / "o.res.dop2").unlink()
     (QUERIES / "o.ib.dop2.2").unlink()
     printed = slowdust("import", "iibench", "archive", code=1)
-    assert "o.ib.dop2.2: it is not there: the step is left out" in printed
+    assert "o.ib.dop2.2: it is missing: the step is skipped" in printed
 
 
 def test_rates_of_indexed_rows_are_never_those_of_a_client(slowdust: Slowdust) -> None:
@@ -128,7 +128,7 @@ def test_rates_of_indexed_rows_are_never_those_of_a_client(slowdust: Slowdust) -
     QUERIES.rename(RUN / "l.x")
     tear_row(RUN / "l.x/o.ib.dop2.2")
     [line], rates = imported(slowdust)
-    assert line.endswith("1 damaged row: rates are those of o.res")
+    assert line.endswith("1 damaged row: rates are from o.res")
     assert rates == {"l.x": 12_000 / 61}
 
 
@@ -138,7 +138,7 @@ def test_clients_of_another_number_are_told(slowdust: Slowdust) -> None:
         printed = client_output([100] * 60, queries=[7] * 60)
         (QUERIES / f"o.ib.dop4.{client}").write_bytes(printed)
     lines, rates = imported(slowdust)
-    expected = "of another number of clients than o.ib.dop2.1"
+    expected = "its number of clients is not the one of o.ib.dop2.1"
     first = ", ".join(f"8m.pg174_o2.c1/qr100.L1/o.ib.dop4.{client}" for client in (1, 2, 3))
     assert lines == [f"skipped 4 times: {expected}: {first} and 1 more"]
     assert rates == {"qr100": 10_000}
@@ -148,12 +148,12 @@ def test_results_of_another_number_of_clients_are_told(slowdust: Slowdust) -> No
     write_clients()
     (QUERIES / "o.res.dop4").write_text(MADE_OF_CLIENTS.replace("9836.0", "8000.0"))
     [line], rates = imported(slowdust, "--compat")
-    assert line.endswith("o.res.dop4: of another number of clients than o.ib.dop2.1")
+    assert line.endswith("o.res.dop4: its number of clients is not the one of o.ib.dop2.1")
     assert rates == {"qr100": 9836}
     for path in QUERIES.glob("o.ib*"):
         path.unlink()
     [line], rates = imported(slowdust, "--compat")
-    assert line.endswith("o.res.dop4: of another number of clients than o.res.dop2")
+    assert line.endswith("o.res.dop4: its number of clients is not the one of o.res.dop2")
     assert rates == {"qr100": 9836}
 
 
@@ -162,7 +162,7 @@ def test_a_client_that_was_killed_is_told(slowdust: Slowdust) -> None:
     path = QUERIES / "o.ib.dop2.1"
     path.write_bytes(path.read_bytes().partition(b"Insert rt:")[0])
     [line], rates = imported(slowdust)
-    assert line.endswith("the client did not come to its end: rates are those of o.res")
+    assert line.endswith("the client did not finish: rates are from o.res")
     assert rates == {"qr100": 600_000 / 61}
 
 
@@ -193,7 +193,7 @@ def test_results_that_the_clients_contradict_are_told(slowdust: Slowdust) -> Non
     [line], rates = imported(slowdust)
     assert line == (
         f"{DIFFERS}: 8m.pg174_o2.c1/qr100.L1/o.res.dop2: "
-        "queries, 6000 there, 600000 from o.ib of all clients"
+        "queries, 6000 instead of 600000 from o.ib of all clients"
     )
     assert rates == {"qr100": 10_000}
 
@@ -301,7 +301,7 @@ def test_tables_that_were_cut_are_made_of_those_of_the_runs(slowdust: Slowdust) 
     assert imported(slowdust, "--compat")[0] == [
         "used in part: res.a/mrg.l.i0: 1 of 3 rows",
         "used in part: res.a/mrg.qr100.L1: 2 of 3 rows",
-        f"{DIFFERS}: res.a/rel.qr500.L3: the row of pg180_o2.c1, nothing there, one from o.sum",
+        f"{DIFFERS}: res.a/rel.qr500.L3: the row of pg180_o2.c1, nothing instead of one from o.sum",
     ]
     assert classic(slowdust) == whole
 
@@ -321,7 +321,7 @@ def test_files_that_are_there_twice_are_read_once(slowdust: Slowdust) -> None:
     write_tables()
     for path in (Path(f"archive/o.sum.t.{NEW}"), TABLES / "mrg.l.x"):
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(b"other\n"))
-    expected = "twice, plain and compressed: the plain one is used"
+    expected = "exists plain and compressed: the plain file is used"
     assert imported(slowdust, "--compat")[0] == [
         f"skipped: o.sum.t.{NEW}.gz: {expected}",
         f"skipped: res.a/mrg.l.x.gz: {expected}",
@@ -335,7 +335,7 @@ def test_an_empty_file_gives_way_to_its_compressed_one(slowdust: Slowdust) -> No
         path.with_name(f"{name}.gz").write_bytes(gzip.compress(path.read_bytes()))
         path.write_bytes(b"")
     lines, rates = imported(slowdust)
-    expected = "the plain one is empty: the compressed one is read"
+    expected = "the plain file is empty: the compressed file is read"
     assert lines == [
         f"skipped: 8m.pg174_o2.c1/qr100.L1/o.res.dop2: {expected}",
         f"skipped: 8m.pg174_o2.c1/qr100.L1/o.ib.dop2.1: {expected}",
@@ -357,21 +357,21 @@ def test_tables_that_differ_are_told(slowdust: Slowdust) -> None:
         TABLES, "l.x", [[row(OLD, "l.x"), row(NEW, "l.x", {"csps": "1"}), row(NEXT, "l.x")]]
     )
     assert imported(slowdust)[0] == [
-        f"{DIFFERS}: res.a/mrg.l.x: csps of pg174_o2.c1, 1 there, 9000 from o.sum",
-        f"{DIFFERS}: res.a/rel.l.x: csps of pg174_o2.c1, 0.00 there, 1.00 from o.sum",
+        f"{DIFFERS}: res.a/mrg.l.x: csps of pg174_o2.c1, 1 instead of 9000 from o.sum",
+        f"{DIFFERS}: res.a/rel.l.x: csps of pg174_o2.c1, 0.00 instead of 1.00 from o.sum",
     ]
     for path in Path("archive").glob("o.sum*"):
         path.unlink()
     write_merged(Path("archive/res.b"), "l.x", [[row(OLD, "l.x")], [row(NEW, "l.x")]])
     [line] = imported(slowdust)[0]
-    assert line.endswith("res.b/mrg.l.x: csps of pg174_o2.c1, 9000 there, 1 from res.a/mrg.l.x")
+    assert line.endswith("res.b/mrg.l.x: csps of pg174_o2.c1, 9000 instead of 1 from res.a/mrg.l.x")
 
 
 def test_rates_of_a_run_that_its_results_contradict_are_told(slowdust: Slowdust) -> None:
     write_clients()
     write_runs(Path("archive"), {NEW: {"qr100.L1": {"ips": "197", "qps": "98360"}}})
     [line] = imported(slowdust)[0]
-    assert line == f"{DIFFERS}: o.sum.t.{NEW}: qps of qr100.L1, 98360 there, 9836.0 from o.res"
+    assert line == f"{DIFFERS}: o.sum.t.{NEW}: qps of qr100.L1, 98360 instead of 9836.0 from o.res"
 
 
 def test_a_table_with_two_things_wrong_has_a_line_for_each(slowdust: Slowdust) -> None:
@@ -380,7 +380,7 @@ def test_a_table_with_two_things_wrong_has_a_line_for_each(slowdust: Slowdust) -
     (TABLES / "rel.l.x").unlink()
     assert imported(slowdust)[0] == [
         "used in part: res.a/mrg.l.x: 2 of 3 rows",
-        f"{DIFFERS}: res.a/mrg.l.x: csps of pg174_o2.c1, 1 there, 9000 from o.sum",
+        f"{DIFFERS}: res.a/mrg.l.x: csps of pg174_o2.c1, 1 instead of 9000 from o.sum",
     ]
 
 

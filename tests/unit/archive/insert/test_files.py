@@ -253,8 +253,8 @@ def test_a_row_that_does_not_follow_the_one_before_breaks_the_seconds() -> None:
     lines, end = lines_of_client()
     rows = lines[2:]
     for changed, broken in (
-        ([*rows[:20], *rows[21:]], "1 row not following the one before"),
-        ([*rows[:20], edited(rows[20], "t_ins", "0"), *rows[21:]], "1 row not following"),
+        ([*rows[:20], *rows[21:]], "1 row not consecutive"),
+        ([*rows[:20], edited(rows[20], "t_ins", "0"), *rows[21:]], "1 row not consecutive"),
     ):
         output = read_client(b"".join([*lines[:2], *changed]) + end)
         assert output is not None
@@ -268,4 +268,4 @@ def test_rows_that_are_missing_at_the_end_of_a_client(last: bytes) -> None:
     output = read_client(b"".join([*lines[:-10], last]) + end)
     assert output is not None
     assert (output.elapsed, output.roles["query"].total) == (50, 250_000)
-    assert output.damage[-1] == ("5,000 rows inserted by its last row and 6,000 by its end")
+    assert output.damage[-1] == ("rows inserted: 5,000 in its last row, 6,000 in its totals")

@@ -53,57 +53,62 @@ def test_what_is_as_it_should_be_is_counted(archive: Path, slowdust: Slowdust) -
     [
         (
             "qps.rel.tsv", "1.20\t", "1.33\t",
-            f"hot-points_range=100 of {RUN_B}, 1.33 there, 1.20 from qps.abs.tsv",
+            f"hot-points_range=100 of {RUN_B}, 1.33 instead of 1.20 from qps.abs.tsv",
         ),
         (
             "qps.rel.csv", "1.20", "1.33",
-            f"hot-points_range=100 of {RUN_B}, 1.33 there, 1.20 from qps.abs.tsv",
+            f"hot-points_range=100 of {RUN_B}, 1.33 instead of 1.20 from qps.abs.tsv",
         ),
         (
             "qps.rel.tsv", "hot-points", "cold-points",
-            f"hot-points_range=100 of {RUN_B}, nothing there, 1.20 from qps.abs.tsv; "
-            f"cold-points_range=100 of {RUN_B}, 1.20 there, nothing from qps.abs.tsv",
+            f"hot-points_range=100 of {RUN_B}, nothing instead of 1.20 from qps.abs.tsv; "
+            f"cold-points_range=100 of {RUN_B}, 1.20 instead of nothing from qps.abs.tsv",
         ),
         (
             "qps.abs.csv", "1200", "1300",
-            f"hot-points_range=100 of {RUN_B}, 1300 there, 1200 from qps.abs.tsv",
+            f"hot-points_range=100 of {RUN_B}, 1300 instead of 1200 from qps.abs.tsv",
         ),
         (
-            "qps.abs.csv", ",1200", "", "columns, 1 there, 2 from qps.abs.tsv",
+            "qps.abs.csv", ",1200", "", "columns, 1 instead of 2 from qps.abs.tsv",
         ),
         (
             "o.met", "0.037653", "0.04",
-            f"sb.met.{SUFFIX}, cpu/o of {RUN_A}, 0.04 there, 0.037653 from the run's files; "
-            f"sb.met.{SUFFIX}, relative cpu/o of {RUN_B}, 0.83 there, 0.78 from its absolute rows",
+            f"sb.met.{SUFFIX}, cpu/o of {RUN_A}, 0.04 instead of 0.037653 from the run's files; "
+            f"sb.met.{SUFFIX}, relative cpu/o of {RUN_B}, 0.83 instead of 0.78 from "
+            "its absolute rows",
         ),
         (
             "o.met", "0.83", "0.84",
-            f"sb.met.{SUFFIX}, relative cpu/o of {RUN_B}, 0.84 there, 0.83 from its absolute rows",
+            f"sb.met.{SUFFIX}, relative cpu/o of {RUN_B}, 0.84 instead of 0.83 from "
+            "its absolute rows",
         ),
         (
             f"{RUN_A}/sb.met.{SUFFIX}", "1000.50", "1000.60",
-            "o/s, 1000.60 there, 1000.50 from sb.o, sb.io and sb.vm",
+            "o/s, 1000.60 instead of 1000.50 from sb.o, sb.io and sb.vm",
         ),
         (
             f"{RUN_A}/sb.met.{SUFFIX}", "0.096", "0.097",
-            "wKB/o, 0.097 there, 0.096 from sb.o, sb.io and sb.vm",
+            "wKB/o, 0.097 instead of 0.096 from sb.o, sb.io and sb.vm",
         ),
-        (f"{RUN_A}/sb.r.qps.{TEST.common}", "1000", "1001", "the rate, 1001 there, 1000 from sb.o"),
+        (
+            f"{RUN_A}/sb.r.qps.{TEST.common}", "1000", "1001",
+            "the rate, 1001 instead of 1000 from sb.o",
+        ),
         (
             f"{RUN_A}/sb.perf.hw.{TEST.common}.2.raw", "instructions\t110", "instructions\t111",
-            "instructions, 111 there, 110 from sb.perf.hw.hot-points.range100.pk1.2",
+            "instructions, 111 instead of 110 from sb.perf.hw.hot-points.range100.pk1.2",
         ),
         (
             f"{RUN_A}/sb.perf.hw.{TEST.common}.2.sorted", "faults\t110\n", "",
-            "faults, nothing there, 110 from sb.perf.hw.hot-points.range100.pk1.2",
+            "faults, nothing instead of 110 from sb.perf.hw.hot-points.range100.pk1.2",
         ),
         (
             f"join2.abs.all.sb.perf.hw.{TEST.common}.2.sorted", "ipc 1.72 1.72", "ipc 1.72 1.75",
-            "ipc, column 2, 1.75 there, 1.72 from sb.perf.hw",
+            "ipc, column 2, 1.75 instead of 1.72 from sb.perf.hw",
         ),
         (
             f"join2.rel.all.sb.perf.hw.{TEST.common}.2.sorted", "0.864\tcycles", "0.865\tcycles",
-            "cycles, column 1, 0.865 there, 0.864 from join*.abs or sb.perf.hw",
+            "cycles, column 1, 0.865 instead of 0.864 from join*.abs or sb.perf.hw",
         ),
     ],
 )  # fmt: skip
@@ -129,7 +134,7 @@ def test_a_rounded_rate_is_compared_with_that_of_sb_met_where_sb_o_is_missing(
     assert differing(slowdust("import", "sysbench", archive)) == []
     path = archive / RUN_A / f"sb.r.qps.{TEST.common}"
     path.write_text(path.read_text().replace("1000", "1001"))
-    expected = f"{RUN_A}/{path.name}: the rate, 1001 there, 1000 from sb.met"
+    expected = f"{RUN_A}/{path.name}: the rate, 1001 instead of 1000 from sb.met"
     assert differing(slowdust("import", "sysbench", archive)) == [expected]
 
 
@@ -142,14 +147,14 @@ def test_relative_rates_may_be_of_another_base_than_the_first_column(
     assert differing(slowdust("import", "sysbench", archive)) == []
     (archive / "qps.rel.tsv").write_text(table.replace("0.83", "0.84"))
     [line] = differing(slowdust("import", "sysbench", archive))
-    assert line.endswith(f"of {RUN_A}, 0.84 there, 0.83 from qps.abs.tsv")
+    assert line.endswith(f"of {RUN_A}, 0.84 instead of 0.83 from qps.abs.tsv")
 
 
 def test_more_than_a_few_cells_of_a_file_are_counted(archive: Path, slowdust: Slowdust) -> None:
     raw = archive / RUN_A / f"sb.perf.hw.{TEST.common}.1.raw"
     raw.write_text(raw.read_text().replace("\t100", "\t101"))
     [line] = differing(slowdust("import", "sysbench", archive))
-    assert line.count(" there, 100 from sb.perf.hw.") == 3
+    assert line.count(" instead of 100 from sb.perf.hw.") == 3
     assert line.endswith("; and 7 more")
 
 
@@ -162,9 +167,9 @@ def test_one_edited_rate_of_scan_does_not_change_the_rule(
         scan.extra["met"] = scan.met().replace("\t11.25", "\t125" if run != RUN_B else "\t999")
         runs[run] = [scan]
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "mar25", runs))
-    assert "of one thread, which reproduces the published rates" in printed
+    assert "for one thread, which reproduces the published rates" in printed
     assert differing(printed) == [
-        f"{RUN_B}/sb.met.scan.range100.pk1.dop8: o/s, 999 there, 125 from sb.o"
+        f"{RUN_B}/sb.met.scan.range100.pk1.dop8: o/s, 999 instead of 125 from sb.o"
     ]
 
 
@@ -180,7 +185,7 @@ def test_where_sb_o_is_missing_the_published_samples_tell_how_long_a_test_was(
     archive = write_archive(tmp_path / "a", {RUN_A: [bare]})
     (archive / RUN_A / f"sb.vm.{SUFFIX}.gz").write_bytes(cut(TEST.vmstat(), 0.3))
     printed = slowdust("import", "sysbench", archive)
-    assert f"skipped: {RUN_A}/sb.vm.{SUFFIX}.gz: cut: 17 samples of a test of 60 s" in printed
+    assert f"skipped: {RUN_A}/sb.vm.{SUFFIX}.gz: cut: 17 samples in a test of 60 s" in printed
 
 
 def test_cut_samples_of_a_load_are_told_where_its_output_is_missing(
@@ -192,7 +197,7 @@ def test_cut_samples_of_a_load_are_told_where_its_output_is_missing(
     samples = load.with_name(f"sb.prepare.vm.{SUFFIX}.gz")
     samples.write_bytes(cut(TEST.vmstat(), 0.3))
     printed = slowdust("import", "sysbench", archive)
-    assert f"skipped: {RUN_A}/{samples.name}: cut: 17 samples of a test of 60 s" in printed
+    assert f"skipped: {RUN_A}/{samples.name}: cut: 17 samples in a test of 60 s" in printed
 
 
 @pytest.mark.parametrize(("kind", "field"), [("vm", "host_cs"), ("io", "writes")])
@@ -214,7 +219,7 @@ def test_samples_of_less_than_half_of_a_test_are_not_used(
         assert [line.split(": cut")[0] for line in expected] == (
             [f"  {fate}: {RUN_B}/{name}"] if fate else []
         )
-        assert all(line.endswith(" samples of a test of 60 s") for line in expected)
+        assert all(line.endswith(" samples in a test of 60 s") for line in expected)
         use = results(slowdust, "a")["hot-points.range100", "17.4"]["per_op"]
         assert (field in use) == there
 
@@ -222,7 +227,7 @@ def test_samples_of_less_than_half_of_a_test_are_not_used(
 def test_a_line_that_is_no_counter_makes_an_extraction_useless() -> None:
     assert perf_stat.read_raw(["ipc\t1.5", "cycles\t7"]) == {"cycles": "7", "ipc": "1.5"}
     for line in ("ipc 1.5", "ipc\tx", "mood\t5", "\x00"):
-        with pytest.raises(ValueError, match="no counter"):
+        with pytest.raises(ValueError, match="not a counter"):
             perf_stat.read_raw(["cycles\t7", line])
 
 

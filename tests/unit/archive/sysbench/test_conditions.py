@@ -34,8 +34,8 @@ def test_tables_of_two_conditions_are_two_experiments(tmp_path: Path, slowdust: 
     (folder / "qps.abs.mem.dop8.tsv").write_text(mem)
     printed = slowdust("import", "sysbench", folder)
     told = (
-        "qps.abs.mem.dop8.tsv: other rates of the same tests, so of another condition: imported by "
-        "itself, under a name that ends with '-mem'"
+        "qps.abs.mem.dop8.tsv: rates of the same tests differ, so the conditions differed: "
+        "imported separately, under a name that ends with '-mem'"
     )
     assert told in printed
     assert ratios(slowdust, "a-io")["insert.range100", "17.4"] == pytest.approx(1.1)
@@ -89,7 +89,7 @@ def test_a_contender_of_a_table_of_another_condition_is_not_beside_the_runs(
     rows = {"hot-points": "9000\t9900\t9950", "insert": "18000\t18100\t19900"}
     (folder / "qps.abs.mem.tsv").write_text(table([RUN_A, RUN_B, RUN_C], rows))
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
-    assert "qps.abs.mem.tsv: other rates of the same tests" in printed
+    assert "qps.abs.mem.tsv: rates of the same tests differ" in printed
     assert {version for _, version in results(slowdust, "a")} == {"10.23", "17.4"}
     assert ratios(slowdust, "a-mem")["hot-points.range100", "18.0"] == pytest.approx(9950 / 9000)
 

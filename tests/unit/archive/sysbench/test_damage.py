@@ -49,14 +49,16 @@ def test_nothing_broken_stops_an_import(
     ]
     for name in BROKEN:
         assert sum(line.startswith(f"{RUN_B}/{name}: ") for line in skipped) == 1, name
-    strange = "qps.abs.x.tsv: lines that are no part of a table, left out: '-> by hand'"
+    strange = "qps.abs.x.tsv: lines that do not belong to a table, skipped: '-> by hand'"
     assert f"  used in part: {strange}" in printed.splitlines()
     assert "o.met.empty: empty" in skipped
-    assert "qps.abs.gone.tsv: no regular file" in skipped
-    assert f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8: no regular file" in skipped
+    assert "qps.abs.gone.tsv: not a regular file" in skipped
+    assert f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8: not a regular file" in skipped
     assert "qps.rel.alone.tsv: no rows" in skipped
     assert "known and not needed: of iibench 1" in printed
-    differing = "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 there, 1000"
+    differing = (
+        "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 instead of 1000"
+    )
     assert f"  differs from what it is made of: {differing} from the run's files" in printed
     actual = results(slowdust, "a")
     assert actual["hot-points.range100", "17.4"]["rqps"] > 1.1
@@ -86,7 +88,7 @@ def test_of_a_plain_file_and_a_compressed_one_the_plain_one_is_used(
     plain = f"sb.{kind.removesuffix('.1')}.{OLD.common}{end}"
     (archive / RUN_A / f"{plain}.gz").write_bytes(gzip.compress(other.encode()))
     printed = slowdust("import", "sysbench", archive)
-    expected = "twice, plain and compressed: the plain one is used"
+    expected = "exists plain and compressed: the plain file is used"
     assert f"skipped: {RUN_A}/{plain}.gz: {expected}" in printed
     assert Path("results/a/slices.ndjson").read_text(encoding="utf-8") == slices
     (archive / RUN_A / plain).write_bytes(b"")
@@ -102,7 +104,7 @@ def test_a_load_is_of_one_test(tmp_path: Path, slowdust: Slowdust) -> None:
             "Load seconds is 596 for 8 tables, .134 Mips, 134228 ips\n"
         )
     printed = slowdust("import", "sysbench", archive)
-    expected = "twice: sb.prepare.o.point-query.range100.pk1 is used"
+    expected = "a duplicate: sb.prepare.o.point-query.range100.pk1 is used"
     assert f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: {expected}" in printed
 
 
@@ -117,7 +119,7 @@ def test_files_whose_names_are_no_text_are_skipped(
     printed = slowdust("import", "sysbench", archive)
     expected = name.decode(errors="backslashreplace").replace("\n", "\\n")
     assert (
-        f"skipped: {RUN_A}/{expected}: its name is not UTF-8, or has control characters" in printed
+        f"skipped: {RUN_A}/{expected}: its name is not UTF-8 or has control characters" in printed
     )
     assert f"skipped: {RUN_A}/{expected}: " in slowdust("show", "a")
     assert len(results(slowdust, "a")) == 2
@@ -139,10 +141,10 @@ def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust:
     for number in range(30):
         (archive / RUN_A / f"note{number}").write_text("x")
     printed = slowdust("import", "sysbench", archive)
-    sentence = "skipped 30 times: not a file of a run of sysbench"
+    sentence = "skipped 30 times: not a file of a sysbench run"
     assert f"{sentence}: {RUN_A}/note0, {RUN_A}/note1, {RUN_A}/note10 and 27 more\n" in printed
-    assert printed.count("not a file of a run of sysbench") == 1
-    assert slowdust("show", "a").count("not a file of a run of sysbench") == 30
+    assert printed.count("not a file of a sysbench run") == 1
+    assert slowdust("show", "a").count("not a file of a sysbench run") == 30
 
 
 def test_kinds_of_files_that_nobody_needs_fit_one_line(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -162,7 +164,7 @@ def test_only_foreign_files_are_no_experiment(
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "notes.txt").write_text("x")
     printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
-    assert "skipped: a/notes.txt: not a file of a run of sysbench" in printed
+    assert "skipped: a/notes.txt: not a file of a sysbench run" in printed
     assert printed.splitlines()[-1] == snapshot
     assert slowdust("list") == ""
 
@@ -172,9 +174,9 @@ def test_an_output_without_a_rate_is_useless(tmp_path: Path, slowdust: Slowdust,
     result = Written(rate=1000.5)
     result.extra["o"] = result.output().replace("1000.50 per sec", f"{rate} per sec")
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [result]}))
-    expected = f"not as it should be: a rate of {rate}/s"
+    expected = f"damaged: a rate of {rate}/s"
     assert f"  skipped: {RUN_A}/sb.o.{result.common}.dop8: {expected}" in printed.splitlines()
-    assert "sb.o is missing or useless: the rate is that of sb.met: 1 result, hot-" in printed
+    assert "sb.o is missing or unusable: the rate is from sb.met: 1 result, hot-" in printed
     assert results(slowdust, "a")["hot-points.range100", "10.23"]["qps"] == 1000.5
 
 
@@ -228,7 +230,7 @@ def test_rates_that_nobody_measures_are_none(tmp_path: Path, slowdust: Slowdust,
     table = f"col-1 : {RUN_A}\n\ncol-1\n{cell}\tscan_range=100\n7\thot-points_range=100\n"
     (tmp_path / "a" / "qps.abs.x.tsv").write_text(table)
     printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "8")
-    assert f"lines that are no part of a table, left out: '{cell}" in printed
+    assert f"lines that do not belong to a table, skipped: '{cell}" in printed
     assert set(results(slowdust, "a")) == {("hot-points.range100", "10.23")}
 
 
@@ -255,4 +257,4 @@ def test_joined_counters_alone_say_why_they_are_not_used(
     name = f"join1.abs.x.sb.perf.hw.{OLD.common}.1.sorted"
     (tmp_path / "a" / name).write_text("cycles 100 110\n")
     printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
-    assert f"skipped: a/{name}: there are neither runs nor rates beside it" in printed
+    assert f"skipped: a/{name}: there are neither runs nor rates for it" in printed

@@ -181,7 +181,7 @@ def test_a_last_line_without_an_end_is_left_out(
     (tmp_path / "a" / table).write_bytes(content)
     printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "64")
     expected = complaints(printed, table)
-    assert expected[0] == f"its last line has no end and is left out: '{left_out}'"
+    assert expected[0] == f"its last line has no end and is skipped: '{left_out}'"
     actual = report(slowdust, "a")["results"]
     rates = {(result["test"], result["qps"]) for result in actual if result["test"] != "load"}
     assert rates == {("point-query.range100", 1000)} | (
@@ -211,7 +211,7 @@ def test_a_test_that_comes_twice_is_told(
     before = report(slowdust, "a")["results"]
     (tmp_path / "a" / table).write_text(text + again)
     printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "64")
-    assert complaints(printed, table) == [f"more than once, of which the first counts: {name}"]
+    assert complaints(printed, table) == [f"repeated lines (the first is used): {name}"]
     assert report(slowdust, "a")["results"] == before
 
 
@@ -226,7 +226,7 @@ def test_compressed_tables_are_read_and_written_plain(archive: Path, slowdust: S
     for name in names:
         (archive / f"{name}.gz").write_bytes(gzip.compress((archive / name).read_bytes()))
     printed = slowdust("import", "sysbench", archive, "--name", "both", "--clients", "8")
-    sentence = "twice, plain and compressed: the plain one is used"
+    sentence = "exists plain and compressed: the plain file is used"
     first = ", ".join(f"{name}.gz" for name in sorted(names)[:3])
     assert f"  skipped 5 times: {sentence}: {first} and 2 more\n" in printed
     assert len(names) == 5

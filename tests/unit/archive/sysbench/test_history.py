@@ -45,8 +45,8 @@ def test_a_directory_that_was_imported_twice_counts_once(
         actual = history(slowdust, *names)
         assert [line["experiments"] for line in actual["lines"]] == [[newest]]
         expected = (
-            f"Left out, because {newest}, imported from the same directory or a copy, has all of "
-            f"it: {other}."
+            f"Excluded, because {newest}, imported from the same directory or a copy, "
+            f"contains it: {other}."
         )
         assert actual["notes"] == [expected]
         assert expected in slowdust("history", *names)
@@ -61,7 +61,7 @@ def test_other_directories_and_larger_imports_count(archive: Path, slowdust: Slo
     actual = history(slowdust)
     assert [line["experiments"] for line in actual["lines"]] == [["other", "whole"]]
     expected = (
-        "Left out, because whole, imported from the same directory or a copy, has all of it: part."
+        "Excluded, because whole, imported from the same directory or a copy, contains it: part."
     )
     assert actual["notes"] == [expected]
     for path in (archive / RUN_A).iterdir():
@@ -83,5 +83,5 @@ def test_experiments_of_unknown_size_are_not_averaged_without_a_word(
         slowdust("import", "sysbench", tmp_path / name, "--clients", "8")
     printed = slowdust("history", "--host", "unrecorded")
     assert "2 versions in 2 experiments: " in printed
-    assert "Nothing says how much data " in printed
+    assert "The amount of data of " in printed
     assert "Nothing says how much data" not in slowdust("history", "small")

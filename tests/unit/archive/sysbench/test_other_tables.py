@@ -97,10 +97,10 @@ def test_rates_by_number_of_clients_are_of_those_that_other_runs_had(
     (folder / "o.sum.rx.abs").write_text(rows + unknown)
     (folder / "o.sum.rx.rel").write_text(f"{block}\n1.50\t1.50\t1.50\t{RUN_B}\n")
     printed = slowdust("import", "sysbench", folder)
-    assert "o.sum.rx.abs: not used: 1 row of which nothing says at how many clients" in printed
+    assert "o.sum.rx.abs: not used: 1 row whose number of clients is unknown" in printed
     assert (
         f"differs from what it is made of: o.sum.rx.abs: hot-points.range100.pk1 of {RUN_A}, "
-        "4001 there, 4002 from" in printed
+        "4001 instead of 4002 from" in printed
     )
     rates = {
         result["clients"]: (result["qps"], result["rqps"])
@@ -121,7 +121,7 @@ def test_packed_run_directories_are_read(tmp_path: Path, slowdust: Slowdust) -> 
     for run in (RUN_A, RUN_B):
         with tarfile.open(folder / f"{run}.tar.gz", "w:gz") as archive:
             archive.add(tmp_path / "raw" / run, run)
-    sentence = "packed, and also there as a directory, which is used"
+    sentence = "packed, but the directory exists and is used"
     assert f"skipped: {RUN_A}.tar.gz: {sentence}" in slowdust("import", "sysbench", folder)
     for path in [*folder.glob("*/*"), *(path for path in folder.iterdir() if path.is_dir())]:
         path.rmdir() if path.is_dir() else path.unlink()
@@ -147,8 +147,8 @@ def test_a_packed_run_that_is_damaged_or_leads_elsewhere_is_one_line(
             archive.add(path, path.name)
     printed = slowdust("import", "sysbench", folder)
     assert "a: 2 contenders, 1 test, 2 results" in printed
-    assert "skipped: x.pg95.tar: packed, and there is no file in it" in printed
-    assert "skipped: logs.tar.gz: not a file of a run of sysbench" in printed
+    assert "skipped: x.pg95.tar: packed, but it contains no files" in printed
+    assert "skipped: logs.tar.gz: not a file of a sysbench run" in printed
     assert f"skipped: {RUN_B}.tar.gz: cannot be unpacked: " in printed
     assert "skipped: x.pg96.tgz: the archive has an unsafe path: '../../elsewhere'" in printed
     assert not list(tmp_path.parent.glob("elsewhere"))

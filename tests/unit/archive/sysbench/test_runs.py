@@ -68,7 +68,7 @@ def test_hardware_is_clean_unless_the_published_one_is_asked_for(
     printed = slowdust("import", "sysbench", archive)
     # 60 samples of 40% and 4,000 switches, published as 64 of which one is 11% and 7, three are 0.
     assert "cpu/o 6.2% (6.2% to 6.2%) and cs/o 6.7% (6.7% to 6.7%) in 1 test, because" in printed
-    assert "left out: bus-cycles" in printed
+    assert "are excluded: bus-cycles" in printed
     clean = results(slowdust, "a")["hot-points.range100", "10.23"]["per_op"]
     assert clean["host_cpu_us"] == pytest.approx(0.40 * 8 * 1e6 / 1000.5)
     assert clean["host_cs"] == pytest.approx(4000 / 1000.5)
@@ -91,7 +91,7 @@ def test_published_numbers_are_not_said_to_be_higher_than_these(
     printed = slowdust("import", "sysbench", archive)
     assert "higher than published" not in printed
     assert all(
-        any(note.startswith("cpu/o and cs/o are the published ones") for note in result["notes"])
+        any(note.startswith("cpu/o and cs/o are as published") for note in result["notes"])
         for result in report(slowdust, "a")["results"]
     )
     both = {RUN_A: [Written(test="scan", rate=11.25)], RUN_B: [Written(test="scan", rate=13.75)]}
@@ -116,9 +116,9 @@ def test_published_numbers_of_a_table_are_not_compared_with_clean_ones(
     actual = results(slowdust, "a")
     old, new = actual["hot-points.range100", "10.23"], actual["hot-points.range100", "17.4"]
     assert old["per_op"]["host_cpu_us"] == pytest.approx(new["per_op"]["host_cpu_us"])
-    assert any("are the published ones" in note for note in old["notes"])
+    assert any("are as published" in note for note in old["notes"])
     scan = actual["scan.range100", "10.23"]
-    assert not any("are the published ones" in note for note in scan["notes"])
+    assert not any("are as published" in note for note in scan["notes"])
 
 
 def test_counters_are_compared_per_query(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -149,7 +149,7 @@ def test_a_rate_is_that_of_sb_met_where_sb_o_is_missing(tmp_path: Path, slowdust
     archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [bare]})
     printed = slowdust("import", "sysbench", archive)
     assert (
-        "sb.o is missing or useless: the rate is that of sb.met: 1 result, hot-points.range100"
+        "sb.o is missing or unusable: the rate is from sb.met: 1 result, hot-points.range100"
         in printed
     )
     actual = results(slowdust, "a")
@@ -160,7 +160,7 @@ def test_a_rate_is_that_of_sb_met_where_sb_o_is_missing(tmp_path: Path, slowdust
     # Its cpu/o is the published one, so the other's has to be, too.
     assert bare_one["per_op"]["host_cpu_us"] == pytest.approx(0.00038081 * 8 * 1e6)
     assert old["per_op"]["host_cs"] == float(f"{240_007 / 64 / 1000.5:.3f}")
-    assert any("are the published ones" in note for note in old["notes"])
+    assert any("are as published" in note for note in old["notes"])
 
 
 def test_a_rate_is_that_of_the_rounded_one_where_there_is_no_other(
@@ -169,7 +169,7 @@ def test_a_rate_is_that_of_the_rounded_one_where_there_is_no_other(
     bare = Written(rate=1100.75, without=frozenset({"o", "vm", "io", "ps", "met"}))
     write_archive(tmp_path / "a", {RUN_A: [Written(test="point-query")], RUN_B: [bare]})
     printed = slowdust("import", "sysbench", tmp_path / "a")
-    assert "*.hot-points.range100.pk1: the number of clients is not known" in printed
+    assert "*.hot-points.range100.pk1: the number of clients is in neither" in printed
     slowdust("import", "sysbench", tmp_path / "a", "--clients", "8")
     assert results(slowdust, "a")["hot-points.range100", "17.4"]["qps"] == 1101
 
@@ -182,17 +182,17 @@ def test_rates_of_scan_in_different_units_are_not_compared(
     raw.extra["met"] = raw.met().replace("\t11.25", "\t125")
     archive = write_archive(tmp_path / "nov25", {RUN_A: [raw], RUN_B: [bare]})
     printed = slowdust("import", "sysbench", archive)
-    assert "published rates are of one thread, which reproduces the published rates" in printed
+    assert "published rates are for one thread, which reproduces the published rates" in printed
     actual = results(slowdust, "nov25")
     old, new = actual["scan.range100", "10.23"], actual["scan.range100", "17.4"]
     assert (old["qps"], old["unit"]) == (pytest.approx(675 / 60.01), "thousand rows/s")
     assert (new["qps"], new["unit"]) == snapshot
     assert new.keys().isdisjoint({"rqps", "per_op_relative", "counters_relative"})
-    assert any(note.startswith("not compared: thousand rows/s of one") for note in new["notes"])
+    assert any(note.startswith("not compared: in thousand rows/s of one") for note in new["notes"])
     slowdust("import", "sysbench", archive, "--compat")
     assert results(slowdust, "nov25")["scan.range100", "17.4"]["rqps"] == 1
     printed = slowdust("import", "sysbench", archive, "--scan", "all-threads")
-    assert "published rates are of all threads, as asked for" in printed
+    assert "published rates are for all threads, as requested" in printed
 
 
 def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
@@ -214,7 +214,7 @@ def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
             (result["test"], result["clients"]): bool(result.get("per_op")) for result in several
         }
         notes = [note for result in several for note in result["notes"]]
-        expected = sum("and the rate that of one" in note for note in notes)
+        expected = sum("and the rate for one" in note for note in notes)
         assert expected == (0 if compat else 3)
     assert all(actual[True].values())
     assert {key for key, there in actual[False].items() if not there} == {
@@ -235,7 +235,7 @@ def test_counters_of_all_threads_are_not_divided_by_the_rate_of_one(
         archive = write_archive(tmp_path / name, dict(zip(runs, (entry, other), strict=True)))
         printed = slowdust("import", "sysbench", archive, "--scan", "one-thread")
         result = report(slowdust, name)["results"][1]
-        left_out = "counters per operation are left out: they are those of all threads" in printed
+        left_out = "counters per operation are excluded: they are for all threads" in printed
         # The server of MySQL is one process, which worked for all threads; of Postgres perf
         # watched the process of one.
         assert left_out is (runs == of_all)
@@ -277,7 +277,10 @@ def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
     assert expected == {1: (100.25, 1500), 8: (700.5, 9500)}
     # One rate for two numbers of clients, and counters of one of them, tell nothing.
     assert "1 rate for 2 numbers of clients" in printed
-    assert "perf.hw.hot-points.range100.pk1.1: of which of 2 numbers of clients it is" in printed
+    assert (
+        "perf.hw.hot-points.range100.pk1.1: it could belong to any of 2 numbers of clients"
+        in printed
+    )
 
 
 def test_tables_without_a_primary_key_are_another_test(tmp_path: Path, slowdust: Slowdust) -> None:

@@ -12,7 +12,7 @@ from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archi
 __all__ = ["slowdust"]
 
 RUN_C = "x.pg175_o2.x10a_c8.pk1"
-OF_ALL, OF_ONE = "of all threads", "of one thread"
+OF_ALL, OF_ONE = "for all threads", "for one thread"
 NO_RAW = frozenset({"o", "vm", "io", "ps", "r.rtavg", "r.rt95"})
 RAW = NO_RAW - {"o", "vm", "io", "ps"}
 SCAN, WARM = "scan.range100", "scan.warm.range100"
@@ -97,13 +97,13 @@ def test_a_run_that_says_nothing_goes_with_the_others_unless_it_is_far_from_them
     assert units(slowdust, WARM) == {"17.4": unit}
     expected = (
         f"{SCAN}: {published} of {RUN_B} and 800 of {RUN_A} cannot both be {KILO}: not compared "
-        "(--scan says what they are)"
+        "(--scan sets their unit)"
     )
     assert (expected in printed) is (unit == UNKNOWN)
     assert ("17.4" in compared(slowdust)) is (unit != UNKNOWN)
     if unit == UNKNOWN:
         notes = results(slowdust, "mix")[SCAN, "17.4"]["notes"]
-        assert f"not compared: {UNKNOWN} here, {KILO} of the base" in notes
+        assert f"not compared: in {UNKNOWN}, but the base is in {KILO}" in notes
     slowdust("import", "sysbench", archive, "--name", "mix", "--scan", "all-threads")
     assert "17.4" in compared(slowdust)
 

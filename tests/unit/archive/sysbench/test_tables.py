@@ -23,7 +23,7 @@ def test_tables_alone_are_an_experiment_of_what_they_have(
     slowdust("report", "apr25", "--classic", "classic")
     rates = Path("classic/tables/qps.abs.x.tsv").read_text(encoding="utf-8")
     assert rates == RATES
-    assert "from a table alone" in printed
+    assert "only from a table" in printed
     actual = {
         (result["test"], result["contender"][-2:]): result
         for result in report(slowdust, "apr25")["results"]
@@ -52,7 +52,7 @@ def test_a_table_of_rates_alone_needs_the_number_of_clients(
     below.mkdir(parents=True)
     (below / "qps.abs.x.tsv").write_text(RATES)
     printed = slowdust("import", "sysbench", below, code=1)
-    reason = "the number of clients is not known (sb.met has it, or names: dop40, 40u): give"
+    reason = "the number of clients is in neither sb.met nor a name (dop40, 40u): give"
     assert f"qps.abs.x.tsv: {reason} --clients" in printed
     slowdust("import", "sysbench", below, "--clients", "4")
     assert clients_told(slowdust, "b") == {4}
@@ -73,7 +73,9 @@ def test_names_tell_the_number_of_clients_where_nothing_else_does(
     (tmp_path / given / below).mkdir(parents=True)
     (tmp_path / given / below / table).write_text(RATES)
     printed = slowdust("import", "sysbench", tmp_path / given, "--name", "a")
-    assert f"  4 clients, by the name of {source} (--clients overrides it)" in printed.splitlines()
+    assert (
+        f"  4 clients, from the name of {source} (--clients overrides it)" in printed.splitlines()
+    )
     assert clients_told(slowdust, "a") == {4}
     printed = slowdust("import", "sysbench", tmp_path / given, "--name", "a", "--clients", "7")
     assert "by the name of" not in printed
@@ -88,11 +90,11 @@ def test_names_around_the_directory_that_was_given_tell_nothing(
     (given / "qps.abs.x.tsv").write_text(RATES)
     slowdust("import", "sysbench", given, code=1)
     printed = slowdust("import", "sysbench", given, "--clients", "4")
-    assert "of all threads, assumed: neither a published rate nor a date tells" in printed
+    assert "are for all threads, an assumption without a published rate or a date" in printed
     printed = slowdust("import", "sysbench", tmp_path / "nov25.4u", "--name", "x")
-    assert "4 clients, by the name of the directory nov25.4u" in printed
+    assert "4 clients, from the name of the directory nov25.4u" in printed
     assert (
-        "scan: published rates are of one thread, by the date of the directory nov25.4u" in printed
+        "scan: published rates are for one thread, by the date of the directory nov25.4u" in printed
     )
 
 
@@ -104,7 +106,7 @@ def test_a_directory_that_an_experiment_is_called_by_tells_something(
     (given / "qps.abs.x.tsv").write_text(RATES)
     printed = slowdust("import", "sysbench", given)
     assert printed.startswith("nov25.set-dop4: ")
-    assert "of one thread, by the date of the directory nov25.set" in printed
+    assert "for one thread, by the date of the directory nov25.set" in printed
 
 
 def test_files_count_more_than_names(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -156,12 +158,12 @@ def test_a_load_alone_has_the_clients_that_a_name_or_the_user_tells(
     rows = ROW.format(rate=95000, run=RUN_A)
     (tmp_path / "a" / "o.met").write_text(f"{LOAD}\n{HEAD}{rows}")
     printed = slowdust("import", "sysbench", "a", code=1)
-    assert "o.met: the number of clients is not known" in printed
+    assert "o.met: the number of clients is in neither" in printed
     slowdust("import", "sysbench", "a", "--clients", "4")
     assert clients_told(slowdust, "a") == {4}
     (tmp_path / "a" / "o.met").rename(tmp_path / "a" / "o.met.dop16")
     printed = slowdust("import", "sysbench", "a")
-    assert "16 clients, by the name of o.met.dop16" in printed
+    assert "16 clients, from the name of o.met.dop16" in printed
     assert clients_told(slowdust, "a") == {16}
 
 
@@ -172,8 +174,8 @@ BARE = frozenset({"o", "vm", "io", "ps", "met"})
     ("others", "tables", "clients", "expected"),
     [
         ({RUN_B: Written(test="point-query.warm", dop=16)}, True, 16, None),
-        ({}, True, 4, "taken to be at 4 clients, one for each table"),
-        ({}, False, 8, "taken to be at 8 clients, like other tests, though it may be another"),
+        ({}, True, 4, "assumed to have 4 clients, one for each table"),
+        ({}, False, 8, "assumed to have 8 clients, as in other tests, which is a guess"),
     ],
 )
 def test_rates_that_say_no_clients_are_those_of_other_runs_or_of_the_tables(
@@ -192,7 +194,7 @@ def test_rates_that_say_no_clients_are_those_of_other_runs_or_of_the_tables(
     printed = slowdust("import", "sysbench", archive)
     actual = [result for result in report(slowdust, "a")["results"] if "warm" in result["test"]]
     assert {result["clients"] for result in actual} == {clients}
-    assert ("taken to be" in printed) == (expected is not None)
+    assert ("assumed to have" in printed) == (expected is not None)
     if expected is not None:
         assert f"  point-query.warm.range100: {expected}" in printed.splitlines()
         assert f"point-query.warm.range100: {expected}" in report(slowdust, "a")["warnings"]
@@ -223,7 +225,7 @@ def test_runs_without_a_number_of_clients_are_told_by_their_directory(
     bare = Written(without=frozenset({"o", "vm", "io", "ps", "met"}))
     write_archive(tmp_path / "set.16u", {RUN_A: [bare]})
     printed = slowdust("import", "sysbench", tmp_path / "set.16u", "--name", "a")
-    assert "16 clients, by the name of the directory set.16u" in printed
+    assert "16 clients, from the name of the directory set.16u" in printed
     assert clients_told(slowdust, "a") == {16}
 
 

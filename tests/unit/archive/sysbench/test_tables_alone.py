@@ -45,7 +45,7 @@ def test_relative_rates_alone_are_compared_as_they_were_published(
 ) -> None:
     (folder / "qps.rel.x.tsv").write_text(RELATIVE)
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
-    assert "from a table of relative rates alone: absolute ones are not known: 4 results" in printed
+    assert "only from a table of relative rates: absolute rates are unknown: 4 results" in printed
     assert "scan: published rates" not in printed
     actual = results(slowdust, "a")
     old, new = actual["hot-points.range100", "10.23"], actual["hot-points.range100", "17.4"]
@@ -80,14 +80,14 @@ def test_tables_of_several_numbers_of_clients_are_compared_each_with_its_own(
     tables[1].write_text(tables[0].read_text())
     printed = slowdust("import", "sysbench", folder)
     assert f"differs from what it is made of: {tables[1].name}: " in printed
-    assert f"hot-points_range=100 of {RUN_B}, {edited} there" in printed
+    assert f"hot-points_range=100 of {RUN_B}, {edited} instead of" in printed
 
 
 def test_rates_that_say_too_little_are_told(folder: Path, slowdust: Slowdust) -> None:
     relative = RELATIVE.replace("1.20", "0.00")
     (folder / "qps.rel.x.tsv").write_text(relative)
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
-    assert "used in part: qps.rel.x.tsv: not used: 1 rate of 0, of which there is no" in printed
+    assert "used in part: qps.rel.x.tsv: not used: 1 rate of 0, which has no" in printed
     actual = results(slowdust, "a")
     assert ("hot-points.range100", "17.4") not in actual
     assert ("scan.range100", "17.4") in actual
@@ -111,9 +111,9 @@ def test_relative_rates_of_tests_with_absolute_ones_are_only_compared(
     printed = slowdust("import", "sysbench", folder)
     assert (
         f"differs from what it is made of: qps.rel.x.tsv: hot-points_range=100 of {RUN_B}, "
-        "1.33 there, 1.20 from the rates of the runs" in printed
+        "1.33 instead of 1.20 from the runs' rates" in printed
     )
-    assert "qps.rel.x.tsv: not used: 1 row whose rates, of some runs at least" in printed
+    assert "qps.rel.x.tsv: not used: 1 row with rates elsewhere" in printed
     actual = results(slowdust, "a")
     assert actual["hot-points.range100", "17.4"]["rqps"] == pytest.approx(1200.25 / 1000.5)
     assert ("scan.range100", "17.4") not in actual
@@ -131,7 +131,7 @@ def test_of_two_tables_of_the_same_runs_the_first_counts(
     other = tables[second].replace("12", "13").replace("1.20", "1.30")
     (folder / f"qps.{second}.y.tsv").write_text(other)
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
-    what = "rate that another table" if second == "abs" else "row whose rates"
+    what = "rate that differs in another table" if second == "abs" else "row with rates elsewhere"
     assert f"used in part: qps.{second}.y.tsv: not used: 1 {what}" in printed
     assert results(slowdust, "a")["hot-points.range100", "17.4"]["rqps"] == pytest.approx(1.2)
 
@@ -165,11 +165,11 @@ def test_a_table_of_relative_rates_keeps_its_tag_where_others_are_absolute(
 @pytest.mark.parametrize(
     ("beside", "expected", "base"),
     [
-        ((), "columns without names, numbered here", "col-1"),
+        ((), "columns without names, so they are numbered", "col-1"),
         (("qps.rel.tsv",), "", BASE),
-        (("o.met",), "columns without names, taken to be those of o.met", BASE),
+        (("o.met",), "columns without names, assumed to be as in o.met", BASE),
         (
-            (RUN_A, RUN_B), "columns without names, taken to be the run directories, the oldest",
+            (RUN_A, RUN_B), "columns without names, assumed to be the run directories, the oldest",
             BASE,
         ),
     ],
@@ -252,7 +252,7 @@ def test_joined_counters_are_divided_by_the_rates(
         if not path.name.startswith(f"join1.{kind}"):
             path.unlink()
     printed = slowdust("import", "sysbench", written)
-    assert "join*: columns without names, taken to be the runs in their order" in printed
+    assert "join*: columns without names, assumed to be the runs in order" in printed
     actual = results(slowdust, "made")["hot-points.range100", "17.4"]
     expected = results(slowdust, "raw")["hot-points.range100", "17.4"]["counters_relative"]
     assert actual["counters_relative"] == pytest.approx(expected, rel=1e-3)
@@ -260,7 +260,7 @@ def test_joined_counters_are_divided_by_the_rates(
     assert actual["counters"].get("relative_to") == (RUN_A if kind == "rel" else None)
     [note] = [note for note in actual["notes"] if note.startswith("counters are")]
     assert f"{note}: 2 results, hot-points.range100" in printed
-    assert ("those of a joined table" in note) == (kind == "abs")
+    assert ("from a joined table" in note) == (kind == "abs")
 
 
 def test_joined_counters_that_nothing_can_be_made_of_are_skipped(
@@ -275,13 +275,14 @@ def test_joined_counters_that_nothing_can_be_made_of_are_skipped(
     join.with_name(join.name.replace(".all.", ".b.")).write_text(three)
     printed = slowdust("import", "sysbench", written)
     assert (
-        "join1.abs.all.sb.perf.hw.scan.range100.pk1.1.sorted: counters of 10 s, and no" in printed
+        "join1.abs.all.sb.perf.hw.scan.range100.pk1.1.sorted: counters for 10 s without a rate"
+        in printed
     )
     assert (
         "join1.abs.all.sb.perf.hw.gone.x.range100.pk1.1.sorted: counters of an unknown test"
         in printed
     )
-    assert "which of 2 runs its columns are of is not known" in printed
+    assert "its columns cannot be assigned to 2 runs" in printed
 
 
 def test_rows_that_are_none_are_told_apart_from_rows() -> None:
