@@ -168,6 +168,42 @@ def speed(value: float) -> str:
     return f"{distance(value)} {'faster' if value > 1 else 'slower'}"
 
 
+def bounded_speed(of: Ratio) -> tuple[str, str]:
+    """Write relative throughput and its bounds: '1.6X slower', ' (1.4X to 1.8X)'."""
+    size, bounds = _bounded(of)
+    return f"{size} {'faster' if of.value > 1 else 'slower'}", bounds
+
+
+def bounded_work(of: Ratio) -> tuple[str, str]:
+    """Write a ratio of instructions and its bounds: '4.6% less work', ' (4.4% to 4.9%)'."""
+    size, bounds = _bounded(of)
+    return f"{size} {'more' if of.value > 1 else 'less'} work", bounds
+
+
+def _bounded(of: Ratio) -> tuple[str, str]:
+    """Write a distance from 1 and its bounds, all as percentages or all as factors.
+
+    The nearer bound is rounded down and the farther one up. Bounds are empty if
+    the interval is missing or includes 1, or if both are printed alike.
+    """
+    if of.value <= 0:
+        return distance(of.value), ""
+    is_multiple = max(of.value, 1 / of.value) >= MULTIPLE
+    size = distance(of.value, Rounding.NEAREST if is_multiple else Rounding.EXACT)
+    if of.bound is None or of.low is None or of.high is None:
+        return size, ""
+    ends = (of.low, of.high) if of.low > 1 else (of.high, of.low)
+    bounds = [
+        distance(end, rounding)
+        if end <= 0
+        else _multiple(max(end, 1 / end), rounding)
+        if is_multiple
+        else _percentage(end, rounding)
+        for end, rounding in zip(ends, (Rounding.DOWN, Rounding.UP), strict=True)
+    ]
+    return size, "" if bounds[0] == bounds[1] else f" ({' to '.join(bounds)})"
+
+
 def change(value: float) -> str:
     """Format the ratio of an amount as a change: 'up 30%', 'down 4%', 'up 2.1X', 'flat'."""
     if value <= 0:

@@ -45,11 +45,13 @@ _HASH_DIGITS = 10
 _AFTER_AT = re.compile(r"(?P<version>[^:+/ ]+)(?P<rest>.*)")
 _MATRIX_NAME = re.compile(r"(?P<contender>\S.*?) (?P<points>[^\s=]+=\S*( [^\s=]+=\S*)*)")
 """A name such as 'mysql@9.7.4 fsync=off log_bin=on'; users' own names may have blanks too."""
+_DIRECTORY = ("~", ".", "/")
+"""Beginnings of contenders that are directories."""
 _SEPARATOR = re.compile(r"([@/:+_ ])")
 
 
 def foretold(seconds: Second, furthest: Second) -> str:
-    """Write a time that is foretold up to `furthest`: '42s', 'more than 10m00s'."""
+    """Write a time that is forecast up to `furthest`: '42s', 'more than 10m00s'."""
     if seconds < furthest:
         return format_duration(seconds)
     return f"more than {format_duration(furthest)}"
@@ -58,8 +60,8 @@ def foretold(seconds: Second, furthest: Second) -> str:
 def resolution_phrase(difference: str, times: Sequence[tuple[str, Second, Second]]) -> str:
     """Write how long a difference takes: 'a difference of 2% takes 40s per test (A 9s to B 2m03s)'.
 
-    `times` has test, time and the longest time that is foretold, from the quickest to the longest.
-    The time per test is that of the test in the middle.
+    `times` has test, time and the longest time that is forecast, from the shortest to the longest.
+    The time per test is the median.
     """
     texts = [(test, foretold(seconds, furthest)) for test, seconds, furthest in times]
     ends = dict.fromkeys([" ".join(texts[0]), " ".join(texts[-1])])
@@ -67,21 +69,8 @@ def resolution_phrase(difference: str, times: Sequence[tuple[str, Second, Second
     return f"a difference of {difference} takes {typical} per test ({' to '.join(ends)})"
 
 
-def beyond_margin(beyond: int, changed: int, margin: float) -> str:
-    """Write how many of the changed are so by more than the margin, and how many are not.
-
-    '2 by more than 3%, 1 perhaps by less': of the others it is open.
-    """
-    least = f"{margin * 100:g}%"
-    if beyond == changed:
-        return f"by more than {least}"
-    if not beyond:
-        return f"perhaps by less than {least}"
-    return f"{beyond} by more than {least}, {changed - beyond} perhaps by less"
-
-
 def rough_duration(seconds: Second) -> str:
-    """Write a time for which nobody sets a stopwatch: '40 seconds', '20 minutes', '3 hours'."""
+    """Write a rough time: '40 seconds', '20 minutes', '3 hours'."""
     count, unit = _in_one_unit(seconds)
     return counted(count, unit)
 
@@ -126,9 +115,9 @@ def step_label(test: str, count: int, levels: Collection[int]) -> str:
     return f"{test} at {clients(count)}" if len(levels) > 1 else test
 
 
-def beside_hold(hold: Second) -> str:
-    """Say behind a name for how long a transaction was held open beside it; '' for 0, none."""
-    return f" beside a hold of {hold:g} s" if hold else ""
+def with_hold(hold: Second) -> str:
+    """Write how long a transaction was held open concurrently; '' for 0."""
+    return f" with a transaction held open for {hold:g} s" if hold else ""
 
 
 def operation(unit: str) -> str:
@@ -142,7 +131,7 @@ def first_line(text: str) -> str:
 
 
 def cut(text: str, most: int) -> str:
-    """Return a text for a message, cut behind so many characters: 'SELECT a FROM...'."""
+    """Return the first `most` characters of a text for a message: 'SELECT a FROM...'."""
     return text if len(text) <= most else f"{text[:most]}..."
 
 
@@ -161,6 +150,13 @@ def shortened(parts: Sequence[str]) -> str:
 def number(count: int) -> str:
     """Write a count in a sentence: 'none' or digits."""
     return str(count) if count else "none"
+
+
+def build_name(contender: str, dbms: str, version: str) -> str:
+    """Name a contender for readers: 'mysql 5.7.22 (./x5)' if it was given as a directory."""
+    if not contender.startswith(_DIRECTORY):
+        return contender
+    return f"{' '.join(filter(None, (dbms, version.removeprefix(f'{dbms} '))))} ({contender})"
 
 
 def matrix_labels(contenders: Sequence[str]) -> dict[str, str] | None:
@@ -263,22 +259,22 @@ def share(part: float) -> str:
 
 
 def nearest(word: str, choices: Iterable[str]) -> str | None:
-    """Return the choice that a misspelled word most likely stands for; None where none is near."""
+    """Return the choice that is most similar to a misspelled word; None if none is similar."""
     exact = {choice.lower(): choice for choice in choices}
     close = difflib.get_close_matches(word.lower(), sorted(exact), n=1)
     return exact[close[0]] if close else None
 
 
 def guess(word: str, choices: Iterable[str]) -> str:
-    """Write the nearest choice behind a sentence: '; did you mean scan?'; '' where none is near."""
+    """Write the nearest choice as the end of a sentence: '; did you mean scan?'; '' without one."""
     close = nearest(word, choices)
     return f"; did you mean {close}?" if close else ""
 
 
 def no_such(kind: str, word: str, choices: Collection[str]) -> str:
-    """Write that there is no such thing, with the nearest there is: 'did you mean scan?'.
+    """Write that a name is unknown, with the nearest choice: 'did you mean scan?'.
 
-    Where none is near, all are listed if they are few.
+    If none is similar, a few choices are all listed.
     """
     close = nearest(word, choices)
     hint = f": did you mean {close}?" if close else ""

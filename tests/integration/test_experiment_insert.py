@@ -66,7 +66,7 @@ def test_two_versions_end_to_end(workplace: Workplace) -> None:
 
 
 @full
-def test_a_target_that_no_server_holds_is_told_and_not_compared(workplace: Workplace) -> None:
+def test_a_target_that_no_server_holds_is_reported_and_not_compared(workplace: Workplace) -> None:
     rates = ("--rates", "100,1000000", "--tests", "qr*")
     out = workplace.run("compare", *PAIR, *ONCE, *TINY, *rates, "--name", "sla")
     records = [record for record in steps_of(workplace, "sla") if record["test"] == "qr1000000"]
@@ -107,7 +107,7 @@ def test_an_experiment_killed_in_a_step_resumes_from_l_i0(
 ) -> None:
     options = ("--rows", rows, "--seconds", "1s", "--name", "killed")
     process = workplace.start("compare", *PAIR, *ONCE, *options)
-    wait_for_line(process, f"{step} on ")
+    wait_for_line(process, f"measuring {step} ")
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     before = workplace.slice_lines("killed")
@@ -132,7 +132,7 @@ def test_an_experiment_killed_in_a_step_resumes_from_l_i0(
 def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workplace) -> None:
     options = ("--rows", "2000,500,100", "--seconds", "3s", "--tests", "q*", "--name", "died")
     process = workplace.start("compare", *PAIR, *ONCE, *options)
-    wait_for_line(process, f"qr100 on {PAIR[1]} (step 3 of 4, incarnation 1), chunk 3 of ")
+    wait_for_line(process, "measuring qr100 (step 3 of 4, start 1)")
     workplace.kill_server("sqlite@3.50.2")
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
@@ -219,7 +219,7 @@ def test_engines_and_their_sizes(
     for record in records:
         assert record["step"]["rows_counted"] == 4000
         assert "errors" not in record["measured"]
-        # 4000 rows of more than 30 bytes, whatever they take beside.
+        # 4000 rows of more than 30 bytes each, without overhead.
         assert record["step"]["table_bytes"] > 4000 * 30
     for detail in (record["step"] for record in records if record["test"] == "l.x"):
         assert detail["index_bytes"] > 4000 * 3 * 10

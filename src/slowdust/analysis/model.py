@@ -22,6 +22,7 @@ from slowdust.store.manifest import StepFailure
 from slowdust.store.measured import Counters
 from slowdust.store.waits import WaitKind, WaitSource
 from slowdust.units import Microsecond, Second
+from slowdust.wording import build_name, short_names
 
 EvidenceKind = Literal[
     "plan", "rows", "pages", "planning", "instructions", "system calls", "settings"
@@ -879,21 +880,26 @@ SCHEMA = 2
 
 
 class Answer(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The summary in at most six lines; a line that does not apply is empty, and absent from
-    JSON."""
+    """The first screen; a part that does not apply is empty, and absent from JSON."""
 
     failures: str = ""
-    """Tests with failures or wrong results in 1% or more of their executions."""
+    """Tests with failures or wrong results in 1% or more of their executions, with the error."""
+    warnings: list[str] = []
+    """Reasons to doubt the results: a client that was the limit, errors, starts without work."""
     conditions: str = ""
     """Conditions: clients, rows, data size compared with the cache, durability, the host."""
-    slower: str = ""
-    """Significantly slower or more work: tests, and by at least how much."""
-    faster: str = ""
-    """Significantly faster or less work."""
+    slower: list[str] = []
+    """The slower tests, the largest difference first, with bounds and the reason of each."""
+    faster: list[str] = []
+    """The faster tests, likewise."""
+    work: list[str] = []
+    """Tests that are neither slower nor faster, but do more or less work."""
     rest: str = ""
     """How much slower or faster all other tests could be at most."""
+    open: str = ""
+    """The undecided tests, and the command that would decide them."""
     next: str = ""
-    """The command to run next."""
+    """Other advice."""
 
 
 class JoinedExperiment(msgspec.Struct, kw_only=True):
@@ -1103,6 +1109,21 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
         Imported experiments have a single run for each contender.
         """
         return self.imported is None
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Contender -> its name for readers: a directory's has its DBMS and version."""
+        infos = {info.name: info for info in self.contender_info}
+        return {
+            name: build_name(name, infos[name].dbms, infos[name].version) if name in infos else name
+            for name in self.contenders
+        }
+
+    @property
+    def short_names(self) -> dict[str, str]:
+        """Contender -> its name without the parts that all names share."""
+        names = self.names
+        return dict(zip(names, short_names([*names.values()]).values(), strict=True))
 
     @property
     def benchmarks(self) -> list[str]:

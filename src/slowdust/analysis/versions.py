@@ -15,7 +15,7 @@ from slowdust.errors import UsageError
 from slowdust.store.manifest import ContenderFacts
 from slowdust.units import grouped
 from slowdust.versions import version_order
-from slowdust.wording import guess, short_names
+from slowdust.wording import build_name, guess, short_names
 
 _NAMED = re.compile(
     r"[a-z]+@[^/:+\s#]+(?P<parts>[^\s#]*)(?P<copy>#\d+)?(?P<points>( [^\s=]+=\S*)*)"
@@ -121,6 +121,11 @@ def find_contender(wanted: str, contenders: Sequence[ContenderFacts]) -> str:
         raise UsageError(f"{wanted} matches {' and '.join(matching)}: write the whole name")
     close = guess(wanted, [*names, *versions.values()])
     raise UsageError(f"{wanted} is not a contender; the contenders are {', '.join(names)}{close}")
+
+
+def reader_names(contenders: Iterable[ContenderFacts]) -> dict[str, str]:
+    """Return contender -> its name in reports: a directory's has its DBMS and version."""
+    return {each.name: build_name(each.name, each.dbms, each.build.version) for each in contenders}
 
 
 def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:

@@ -1,4 +1,4 @@
-"""`slowdust report`, `explain`, `history` and `diff`: what stored experiments say."""
+"""`slowdust report`, `explain`, `history` and `diff`: reports on stored experiments."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from slowdust.analysis.history.lines import Configs
 from slowdust.analysis.history.series import Experiment
 from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
-from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_beside_tldr
+from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
+from slowdust.analysis.versions import reader_names
 from slowdust.cli.conduct import exit_code_of
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import write_classic
 from slowdust.places import check_regular
-from slowdust.report import answer, console, explanation, files, terminal
+from slowdust.report import console, explanation, files, terminal
 from slowdust.report import diff as diff_report
 from slowdust.report import history as history_report
 from slowdust.report.formats import (
@@ -36,22 +37,25 @@ from slowdust.report.formats import (
     render_as,
 )
 from slowdust.report.markdown.document import plain
+from slowdust.report.report import with_names
+from slowdust.report.sections.contenders import group_changes
 from slowdust.store.experiments import kept_experiment
 from slowdust.store.folder import experiments, newest_first
 from slowdust.store.storage import replace_file
+from slowdust.units import known
 from slowdust.wording import counted, guess, no_such
 
 _Content = TypeVar("_Content")
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page, and say whose page it replaces.
+    """Write a page; report which experiment's page it replaces.
 
     Raises:
-        UsageError: the file is there and is no page of Slowdust's.
+        UsageError: the file exists and is not a page of Slowdust's.
     """
     if (replaced := files.write_page(path, page)) is not None:
-        click.echo(f"{path} was the page of {replaced}: it is replaced", err=True)
+        click.echo(f"{path}: replaced the page of {replaced}", err=True)
 
 
 def put(
@@ -63,7 +67,7 @@ def put(
     form: str | None,
     show: Callable[[_Content], object],
 ) -> None:
-    """Write the page, and print a format, as options ask for them; `show` it without any."""
+    """Write the page and print the format that were asked for; `show` the content without any."""
     if html is not None:
         write_page(html, render_as("html", formats, content))
         click.echo(f"{noun}: {html}", err=form is not None)
@@ -88,13 +92,13 @@ def report(
     results: Path,
 ) -> int:
     if short and form != "md":
-        raise UsageError("--short applies to --md: write --md --short")
+        raise UsageError("--short needs --md: write --md --short")
     if name is not None:
         folder = kept_experiment(results, name)
     elif there := experiments(results):
         folder = there[0]
     else:
-        raise UsageError(f"there is no experiment in {results}: run `slowdust compare` first")
+        raise UsageError(f"no experiment in {results}: run `slowdust compare` first")
     stored = read_stored(folder)
     if group is not None:
         stored = of_group(stored, group)
@@ -102,7 +106,7 @@ def report(
     report = stored.report(base, bands or DEFAULT_BANDS)
     if classic is not None:
         written = write_classic(kinds.KINDS, stored.manifest, report, slices, classic)
-        why = "" if written else ": nothing in the experiment says what would be in them"
+        why = "" if written else ": the experiment has no data for them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
         formats = SHORT_REPORTS if short else REPORTS
@@ -117,8 +121,8 @@ def report(
         destination = html or folder.path / page
         write_page(destination, render_as("html", REPORTS, report, slices, profiles))
         if form is None:
-            changes = [] if bands is None else answer.list_of_changes(changes_beside_tldr(report))
-            terminal.show(report, changes)
+            changes = None if bands is None else group_changes(report)
+            terminal.show(report, known([changes]))
         click.echo(f"report: {destination}", err=form is not None)
     return exit_code_of(gates, report)
 
@@ -136,7 +140,8 @@ def explain(
     stored = read_stored(kept_experiment(results, name))
     explained = explain_results(stored, test, contender, base, clients)
     if form is None:
-        console.show(explanation.document(explained))
+        names = reader_names(stored.manifest.contenders)
+        console.show(explanation.document(with_names(explained, names)))
     else:
         sys.stdout.write(render_as(form, EXPLANATIONS, explained))
 
@@ -189,14 +194,14 @@ def history(
     known_tests = {step.test for step in steps}
     if not history.lines and tests is not None and not any(map(choice.test, known_tests)):
         raise UsageError(
-            f"--test: no experiment has a test like '{tests}'{guess(tests, known_tests)}"
+            f"--test: no experiment has a test that matches '{tests}'{guess(tests, known_tests)}"
         )
     if not history.lines and benchmark not in {None, *(step.benchmark for step in steps)}:
         known = sorted({step.benchmark for step in steps})
         raise UsageError(f"--benchmark: {no_such('benchmark', benchmark or '', known)}")
     if not history.lines:
         raise UsageError(
-            f"there is no history: no two versions of one DBMS are compared in "
+            f"no history: no two versions of a DBMS are compared in "
             f"{counted(len(experiments), 'experiment')}, or the options exclude them"
             f"{'. ' if history.notes else ''}{' '.join(history.notes)}"
         )
@@ -227,5 +232,5 @@ def _read_experiments(names: Sequence[str], results: Path) -> list[Experiment]:
         try:
             readable.append(Experiment.read(folder))
         except SlowdustError as error:
-            click.echo(f"slowdust: left out an unreadable experiment: {error}", err=True)
+            click.echo(f"slowdust: skipped an unreadable experiment: {error}", err=True)
     return readable

@@ -1,80 +1,55 @@
-"""The answer, the tl;dr and the findings as lines, which every medium shows."""
+"""The answer of a report, the findings on its host, and changes of groups, for every medium."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from slowdust.analysis.model import GroupChanges, Report
-from slowdust.analysis.story.tldr import leading_sentences
-from slowdust.report.document import Titled
+from slowdust.report.document import Facts, Items, Line, Titled
 from slowdust.store.finding import Finding, Severity
 from slowdust.wording import listing
 
-
-class Line(NamedTuple):
-    """A line of the answer."""
-
-    label: str
-    text: str
+_NO_CHANGE = "None"
 
 
-LABELS = ("Failed", "Measured", "Slower", "Faster", "The rest", "Next")
-
-
-def lines(report: Report) -> list[Line]:
-    """Return the lines that there are, at most six; none of a report without an answer."""
+def first_screen(report: Report) -> Facts | None:
+    """Return the answer as labelled lines; None of a report without one."""
     answer = report.answer
     if answer is None:
-        return []
-    texts = (
-        answer.failures,
-        answer.conditions,
-        answer.slower,
-        answer.faster,
-        answer.rest,
-        answer.next,
-    )
-    return [Line(*line) for line in zip(LABELS, texts, strict=True) if line[1]]
-
-
-Passage = str | list[GroupChanges]
-"""A sentence, or groups of tests that follow each other."""
-
-
-def beginning(report: Report) -> list[str]:
-    """Return the sentences of the tl;dr that come before everything, also before the notes.
-
-    They say what work was counted and why a host decides little: whoever reads one line has to
-    read this one.
-    """
-    return [sentence for sentence in leading_sentences(report) if sentence in report.tldr]
-
-
-def passages(report: Report) -> list[Passage]:
-    """Return the tl;dr behind its beginning, with sentences about neighbouring groups gathered."""
-    groups = {changes.sentence: changes for changes in report.group_changes}
-    gathered: list[Passage] = []
-    for sentence in report.tldr[len(beginning(report)) :]:
-        if sentence not in groups:
-            gathered.append(sentence)
-        elif gathered and isinstance(gathered[-1], list):
-            gathered[-1].append(groups[sentence])
-        else:
-            gathered.append([groups[sentence]])
-    return gathered
-
-
-def list_of_changes(all_changes: Sequence[GroupChanges]) -> list[str]:
-    return [
-        text
-        for changes in all_changes
-        for text in (f"- {changes.title}", *(f"  - {clause}" for clause in changes.clauses))
+        return None
+    judged = any(result.verdict for result in report.results)
+    none = _NO_CHANGE if judged else ""
+    facts: list[tuple[str, str | Sequence[str]]] = [
+        ("Failed", answer.failures),
+        ("Warning", answer.warnings),
+        ("Measured", answer.conditions),
+        ("Slower", answer.slower or none),
+        ("Faster", answer.faster or none),
+        ("Work", answer.work),
+        ("Others", answer.rest),
+        ("Open", answer.open),
+        ("Next", answer.next),
     ]
+    return Facts([fact for fact in facts if fact[1]], role="answer")
+
+
+def other_warnings(report: Report) -> list[str]:
+    """Return the warnings that are not among the doubts at the top of the answer."""
+    doubts = [] if report.answer is None else report.answer.warnings
+    return [warning for warning in report.warnings if warning not in doubts]
+
+
+def summary(report: Report) -> Items:
+    """Return the sentences that follow the answer, with the changes of groups as lists."""
+    groups = {changes.sentence: changes for changes in report.group_changes}
+    items: list[Line | Titled] = []
+    for sentence in report.tldr:
+        items += titled([groups[sentence]]) if sentence in groups else [sentence]
+    return Items(items)
 
 
 def titled(all_changes: Sequence[GroupChanges]) -> list[Titled]:
-    """Return what each group did as an item with a list."""
+    """Return the changes of each group as an item with a list."""
     return [Titled(each.title, each.clauses, each.unsure_clauses or ()) for each in all_changes]
 
 
@@ -90,7 +65,7 @@ def finding_in_words(finding: Finding) -> str:
 
 
 def others(findings: Sequence[Finding]) -> str:
-    """Return sentences on the notes, on what could not be read, and on what is good."""
+    """Return sentences on the findings that are neither problems nor warnings."""
     names = {
         severity: [finding.check for finding in findings if finding.severity == severity]
         for severity in Severity

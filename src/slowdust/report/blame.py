@@ -49,31 +49,31 @@ MARKS: dict[RatioKind, dict[str | None, str]] = {
     "work": {"faster": "-", "slower": "+", "same": "=", "unsure": "?", None: " "},
 }
 LEGEND = (
-    "rqps: throughput relative to the release before, + faster, - slower, = the same, ? unsure; "
+    "rqps: throughput relative to the previous release, + faster, - slower, = the same, ? unsure; "
     "work: instructions per operation relative to it, + more, - less."
 )
 CHAINED_LEGEND = f"{CHAINED}: chained over releases that experiments share."
 _FUNCTIONS = 8
-"""Functions of a step that are listed."""
+"""Functions listed for a step."""
 _WHAT: dict[RatioKind, str] = {"time": "time per operation", "work": "instructions per operation"}
 _TERMS = {
     "a step": (
-        "A release beside the one before it, measured side by side. A bar begins where that of the "
-        "step above it ended; to the right it costs more. The last bar is the last release beside "
-        "the first, which was measured, too, and not multiplied."
+        "A release compared with the release before it in one experiment. A bar begins at the end "
+        "of the bar above it; a bar to the right is a cost. The last bar compares the last release "
+        "with the first one, and is measured, not multiplied."
     ),
-    "which evidence decides": (
-        "Time, where every step of a group has a verdict in time. Where time is unsure, work does: "
-        "the counted instructions per operation, which other programs on the machine do not move."
+    "evidence": (
+        "Time, if every step of a group has a verdict in time; otherwise work, the counted "
+        "instructions per operation, which other programs on the machine do not affect."
     ),
 }
 
 
 def document(blame: Blame) -> Document:
-    """Return for each line of releases its steps, what each group says, and functions."""
+    """Return the steps of each line of releases, sentences on its groups, and functions."""
     subject = ", ".join(f"{line.line} {line.whole.label}" for line in blame.lines)
     return Document(
-        "What each release cost",
+        "The cost of each release",
         [
             *(text(each, role="strong") for each in blame.unfinished),
             *(_line(line, f"line-{place}") for place, line in enumerate(blame.lines)),
@@ -144,7 +144,7 @@ def _columns(line: LineBlame) -> list[tuple[Part, RatioKind]]:
 
 
 def _part_of(group: Part, step: Step) -> Part | None:
-    """Return what a step did to a group."""
+    """Return the change of a group in a step."""
     wanted = group.name, group.clients
     return next((part for part in step.groups if (part.name, part.clients) == wanted), None)
 
@@ -179,7 +179,7 @@ def _steps(line: LineBlame) -> Table:
 
 
 def _cell(cell: StepRatio | None, kind: RatioKind) -> Cell:
-    """Return a ratio as a cell has it: '0.95 -', '1.024 +*'."""
+    """Return a ratio such as '0.95 -' or '1.024 +*'."""
     if cell is None:
         return Cell()
     number = ratio(cell.ratio.value) if kind == "time" else work_ratio(cell.ratio.value)
@@ -191,7 +191,7 @@ def _charts(line: LineBlame) -> list[Chart]:
     charts = []
     for blame, whole in zip(line.groups, line.whole.groups, strict=True):
         title, _, _ = blame.sentences[0].partition(": ")
-        # Work of some steps names them, but has no bars that lead to the last release.
+        # Work that is known of some steps only has no bars that lead to the last release.
         evidence: RatioKind = blame.evidence if whole.by(blame.evidence) is not None else "time"
         what = _WHAT[evidence]
         charts.append(
@@ -208,7 +208,7 @@ def _charts(line: LineBlame) -> list[Chart]:
 
 
 def _bars(line: LineBlame, whole: Part, evidence: RatioKind) -> list[Bar]:
-    """Return the steps of a group, each beginning where the one before it ended, and the whole."""
+    """Return the steps of a group, each from the end of the step before it, and the whole."""
     steps = [(step.label, _part_of(whole, step)) for step in line.steps]
     changes = [0.0 if part is None else part.cost(evidence) or 0.0 for _, part in steps]
     starts = accumulate(changes, initial=0.0)
@@ -222,7 +222,7 @@ def _bars(line: LineBlame, whole: Part, evidence: RatioKind) -> list[Bar]:
 
 
 def _largest_title(line: LineBlame) -> str:
-    """Return the title of the largest changes, which says which changes are among them."""
+    """Return the title of the largest changes, with the changes that it includes."""
     verdicts = {
         cell.ratio.verdict
         for step in line.steps
@@ -230,16 +230,16 @@ def _largest_title(line: LineBlame) -> str:
         for cell in [test.by(_deciding(test, line))]
         if cell is not None
     }
-    sure = ["of those that are sure"] if verdicts - {None} else []
-    single = [f"of {SINGLE:.0%} or more in single runs"] if None in verdicts else []
+    sure = ["among significant changes"] if verdicts - {None} else []
+    single = [f"among changes of {SINGLE:.0%} or more in single runs"] if None in verdicts else []
     which = " or ".join([*sure, *single])
     return f"The largest change of a test in each step{which and f', {which}'}"
 
 
 def _largest(step: Step, side: Verdict, line: LineBlame) -> str:
-    """Return the test in which a step surely changed the most to a side, in words.
+    """Return the test with the largest significant change of a step to one side, in words.
 
-    What decides is what decides of the test's group. The sign that there is none without one.
+    The evidence is time or work, as for the test's group. `ABSENT` without such a test.
     """
     sign = 1 if side == "slower" else -1
     found: list[tuple[float, str]] = []
@@ -256,7 +256,7 @@ def _largest(step: Step, side: Verdict, line: LineBlame) -> str:
 
 
 def _deciding(test: Part, line: LineBlame) -> RatioKind:
-    """Return what decides of a test's group."""
+    """Return the evidence used for a test's group."""
     evidence = {(each.group, each.clients): each.evidence for each in line.groups}
     return evidence.get((test.group, test.clients), "time")
 

@@ -1,4 +1,4 @@
-"""Calibrations for their readers: sentences and tables, of one or of several together."""
+"""One or several calibrations as sentences and tables."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from slowdust.analysis.calibration import (
     upper_bound,
 )
 from slowdust.analysis.model import CalibratedTest, Calibration, NeededTime, Tally
-from slowdust.report.document import ABSENT, Section, Table, table, text
+from slowdust.report.document import ABSENT, Column, Section, Table, table, text
 from slowdust.report.markdown.table import or_absent
 from slowdust.units import format_duration
 from slowdust.wording import counted, foretold, resolution_phrase, step_label
 
 _NOT_KNOWN = (
-    "cannot be compared with the truth: it is not known where more clients than CPUs are at work, "
-    f"or where others may have taken more than {MOST_TAKEN:.0%} of the clients' time."
+    "cannot be compared with the true difference, which is unknown if there are more clients than "
+    f"CPUs, or if other programs may have used more than {MOST_TAKEN:.0%} of the clients' time."
 )
 
 
 def section(calibrations: Sequence[Calibration]) -> Section:
-    """Return what was calibrated, the verdicts by delay, and the noise of each test."""
+    """Return the extent, the verdicts by delay, and the noise of each test."""
     unknown = sum(tally.results - tally.known for tally in _tallies(calibrations))
     explained = [
         *EXPLANATIONS,
@@ -45,13 +45,13 @@ def section(calibrations: Sequence[Calibration]) -> Section:
 
 
 EXPLANATIONS = (
-    "False are `faster` and `slower` of a build beside itself, and what contradicts a known delay; "
-    "counted where the truth is known. In brackets stands the largest share of false verdicts that "
-    "so few independent results leave possible (95%); tests of one trial share restarts and data, "
-    "so it may be larger.",
-    "Times are those of two contenders together, in which nine of ten differences of that size are "
-    "found: an estimate, from the median half-width of the intervals and the time they took, "
-    "warm-up included. It goes no further than 20 times that time.",
+    "A verdict is false if a build compared with itself is `faster` or `slower`, or if the "
+    "verdict contradicts a known delay. In brackets: the largest share of false verdicts "
+    "that is consistent with the results (95%), if these were independent; tests of one "
+    "trial share restarts and data, so the share may be larger.",
+    "Times are estimates for two contenders together, with which nine of ten differences of a size "
+    "are found. They come from the median half-width of the intervals and the time these took, "
+    "warm-up included, and reach up to 20 times that time.",
 )
 
 
@@ -61,11 +61,11 @@ def _sentences(calibrations: Sequence[Calibration]) -> list[str]:
         levels = {test.clients for test in calibration.tests}
         at_levels = f" at {counted(len(levels), 'number')} of clients" if len(levels) > 1 else ""
         extent = (
-            f"{calibration.contender} beside itself: "
+            f"{calibration.contender} compared with itself: "
             f"{counted(len({test.test for test in calibration.tests}), 'test')}{at_levels}, "
             f"{counted(calibration.trials, 'trial')} of "
-            f"{counted(calibration.incarnations, 'incarnation')}, "
-            f"{format_duration(calibration.seconds)} of measuring per contender and test in each."
+            f"{counted(calibration.incarnations, 'start')}, "
+            f"{format_duration(calibration.seconds)} per contender and test in each."
         )
         if found := resolution(calibration.needed):
             text = resolution_phrase(found.difference, found.times)
@@ -73,14 +73,15 @@ def _sentences(calibrations: Sequence[Calibration]) -> list[str]:
         texts.append(extent)
         if calibration.taken is not None and calibration.taken > MOST_TAKEN:
             texts.append(
-                f"Other programs or the hypervisor had the clients' CPUs in up to "
-                f"{calibration.taken:.0%} of the time: a calmer host can tell more."
+                "Other programs or the hypervisor used the clients' CPUs up to "
+                f"{calibration.taken:.0%} of the time: a less busy host detects smaller "
+                "differences."
             )
     return texts
 
 
 def _tally_table(calibrations: Sequence[Calibration]) -> Table:
-    header = ["slowed by", "results", "false verdicts", "found slower", "intervals with the truth"]
+    header = ["slowed by", "results", "false verdicts", "found slower", "intervals that cover it"]
     rows = [_tally_row(tally) for tally in _tallies(calibrations)]
     return table(header, rows, left=1, name="Verdicts by known delay")
 
@@ -102,16 +103,16 @@ def _tally_row(tally: Tally) -> list[str]:
 
 
 def _test_table(calibrations: Sequence[Calibration]) -> Table:
-    """Return a row for each test of each calibration: its noise, and what differences take."""
+    """Return a row for each test of each calibration: its noise, and the time for a difference."""
     several = len(calibrations) > 1
     shares = sorted({test.slowed for one in calibrations for test in one.tests})
-    header = [
+    header: list[str | Column] = [
         *(["contender"] if several else []),
         "test",
-        *(f"{_share_label(share)}: rqps (truth)" for share in shares),
-        "half-width",
-        "after",
-        *(f"{difference_label(difference)} takes" for difference in DIFFERENCES),
+        *(Column(f"{_share_label(share)}: rqps (true)", part="noise") for share in shares),
+        Column("half-width", part="noise"),
+        Column("after", part="noise"),
+        *(Column(f"{difference_label(each)} takes", part="times") for each in DIFFERENCES),
     ]
     rows = [
         [*([calibration.contender] if several else []), *row]
@@ -154,7 +155,7 @@ def _needed_cells(need: NeededTime | None) -> list[str]:
 
 
 def _share_label(share: float) -> str:
-    """Return the share that a delay takes as words: 'nothing', '3%'."""
+    """Return the share of throughput that a delay takes: 'nothing', '3%'."""
     return f"{share * 100:g}%" if share else "nothing"
 
 

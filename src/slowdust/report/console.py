@@ -174,14 +174,18 @@ def print_lines(console: Console, texts: Sequence[str]) -> None:
         console.print(Text(line), soft_wrap=True)
 
 
-def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
+def print_facts(console: Console, facts: Iterable[tuple[str, str | Sequence[str]]]) -> None:
     """Print facts, each after its label in bold letters."""
     from rich.text import Text
 
     for label, words in facts:
-        for line in wrapped([f"{label:<{LABELS}}{words}"], console.width, indent=LABELS):
+        first, *others = [words] if isinstance(words, str) else words
+        indent = LABELS if isinstance(words, str) else LABELS + 2
+        lines = wrapped([f"{label:<{LABELS}}{first}"], console.width, indent=indent)
+        lines += wrapped([f"{'':<{LABELS}}{each}" for each in others], console.width, indent=indent)
+        for place, line in enumerate(lines):
             text = Text(line)
-            if line.startswith(label):
+            if place == 0:
                 text.stylize("bold", 0, LABELS)
             console.print(text, soft_wrap=True)
 
@@ -235,10 +239,16 @@ def plain_table(*heads: str, left: int) -> RichTable:
     return table
 
 
+def has_room(block: Table, console: Console) -> bool:
+    """Return whether a table fits, perhaps without intervals or in parts."""
+    widths = (width_of(table, console).maximum for table in _fitted(block, console))
+    return max(widths) - _breakable(block) <= console.width
+
+
 def _fitted(block: Table, console: Console) -> list[RichTable]:
     """Return a table that the console has room for, or its parts.
 
-    Where it has none, cells lose their intervals, those of the first columns first.
+    If it has none, intervals are omitted, first in the first columns.
     """
     block = block.shown(Medium.TERMINAL)
     with_intervals = [

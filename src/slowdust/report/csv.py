@@ -80,12 +80,12 @@ COLUMNS = (
     *_SYNCS,
     "notes",
 )
-"""All columns (docs/csv.md). Every file has them, so that those of several experiments can be put
-together."""
+"""All columns (docs/csv.md). Every file has them, so files of several experiments can be
+concatenated."""
 
 
 def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()) -> str:
-    """Return a header and one row per result; what was not measured is an empty field."""
+    """Return a header and one row per result, with empty fields for values not measured."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)

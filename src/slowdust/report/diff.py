@@ -32,13 +32,13 @@ from slowdust.report.document import (
 )
 from slowdust.wording import GROUP_TITLES, step_label
 
-# As everywhere, the older of two has the grey of a base.
+# The older one has the grey of a base.
 _BEFORE, _AFTER = marks_of(["before", "after"], "before").values()
 _SHADES = {"more": "slower", "less": "faster", "unsure": "unsure"}
 
 
 def document(diff: Diff) -> Document:
-    """Return what changed: sentences, the tests with both ratios, the conditions that differ."""
+    """Return the changes in sentences, the tests with both ratios, and conditions that differ."""
     before, after = diff.before.experiment, diff.after.experiment
     notes = [text(*diff.notes, role="quoted")] if diff.notes else []
     return Document(
@@ -52,7 +52,7 @@ def document(diff: Diff) -> Document:
             _reading(diff),
         ],
         brand="Slowdust: two experiments",
-        heading="What changed",
+        heading="Changes between two experiments",
         subject=[Strong(before), ", then ", Strong(after)],
         first=("tests", "tests"),
         marks={"before": _BEFORE.css_class, "after": _AFTER.css_class},
@@ -174,7 +174,7 @@ def _conditions(diff: Diff) -> Section:
     ]
     heads = ("Of", "What", "Before", "After")
     shown = table(heads, rows, left=4, name="Conditions that differ")
-    same = "The conditions on record are the same: method, host, builds and settings."
+    same = "The recorded conditions are the same: method, host, builds and settings."
     return Section(
         "Conditions",
         [shown if rows else text(same, media=Medium.HTML)],
@@ -186,13 +186,13 @@ def _conditions(diff: Diff) -> Section:
 def _reading(diff: Diff) -> Section:
     words = {
         "before, after": (
-            "Throughput of the contender / that of the base, both of one experiment, with the 95% "
-            "interval and that experiment's verdict. Rates of two experiments are never compared."
+            "Throughput of the contender relative to the base in one experiment, with its 95% "
+            "interval and its verdict. Rates of two experiments are never compared."
         ),
         "after / before": (
-            "The ratio of those two ratios, with its 95% interval. It is slower or faster only "
-            "where the interval excludes 1, after a correction for the number of tests; same where "
-            f"it is within {diff.margin * 100:.0f}%. Pale: unsure."
+            "The ratio of these two ratios, with its 95% interval. It is slower or faster if the "
+            "interval excludes 1 after a correction for the number of tests, and the same if it is "
+            f"within {diff.margin * 100:.0f}%. Pale: unsure."
         ),
         "\N{EN DASH}": "Not measured, or not comparable. Never zero.",
     }

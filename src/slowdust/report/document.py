@@ -1,7 +1,7 @@
-"""A document: what is said of something, once, for a terminal, for Markdown and for HTML.
+"""Documents: texts, lists, tables and charts for a terminal, for Markdown and for HTML.
 
-A report, an outcome, a difference, a history each has one function that returns a `Document`; each
-medium has one renderer of documents. What is added to a document is in all three.
+A report, an outcome, a difference and a history each have one function that returns a `Document`;
+each medium has one renderer. A block that is added to a document appears in all three.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 LINE = 100
-"""Characters of a line of a long sentence in texts."""
+"""Characters of a line in texts."""
 ABSENT = "-"
-"""A cell whose value was not measured, or must not be compared."""
+"""A cell without a value: not measured, or not comparable."""
 
 
 class Medium(Flag):
@@ -55,7 +55,7 @@ class Link:
 
 
 Line = str | Sequence[str | Link]
-"""A text; or its parts, of which some are `Strong`, `Literal` or a `Link`."""
+"""A text, or its parts: texts, `Strong`, `Literal` or a `Link`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,13 +72,13 @@ class Block:
 class Text(Block):
     """Sentences: each begins a line in texts, and is a paragraph of a page.
 
-    A line break within a sentence is only that of a text.
+    A line break within a sentence is ignored by a page.
     """
 
     lines: Sequence[Line]
     role: str = ""
-    """'lead' for an introduction, 'lines' for facts, 'note' for remarks, 'quoted' for remarks that
-    precede all results, 'remark' for one of them, 'strong' for what precedes everything."""
+    """'lead' for an introduction, 'lines' for facts, 'note' and 'remark' for remarks, 'quoted' for
+    remarks that precede all results, 'strong' for a warning that precedes everything."""
 
 
 def text(*lines: Line, role: str = "", media: Medium = Medium.ALL, is_close: bool = False) -> Text:
@@ -107,10 +107,11 @@ class Items(Block):
 
 @dataclass(frozen=True)
 class Facts(Block):
-    """Labels with what is known of each: a glossary, or the facts of a host."""
+    """Labels, each with a text or several lines."""
 
-    facts: Sequence[tuple[str, str]]
-    is_glossary: bool = False
+    facts: Sequence[tuple[str, str | Sequence[str]]]
+    role: str = ""
+    """'answer' for the first screen of a report, 'glossary' for terms; else facts of a host."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def plain_lines(code: Code) -> list[str]:
 
 @dataclass(frozen=True)
 class Chart(Block):
-    """A chart, which a page draws; in texts a table says the same."""
+    """A chart of a page; texts have a table of the same numbers."""
 
     draw: Callable[[], Markup]
     """A function of `html.charts` with its data."""
@@ -156,7 +157,7 @@ class Chart(Block):
     is_wide: bool = False
     """Whether it may be wider than a narrow window."""
     in_text: Callable[[int, bool], Sequence[str]] | None = None
-    """Function that draws it in a terminal of so many columns, with or without Unicode."""
+    """Function of the number of columns of a terminal, and whether it has Unicode."""
 
 
 @dataclass(frozen=True)
@@ -169,11 +170,11 @@ class Cell:
     verdict: str = ""
     """A verdict or sign that follows."""
     multiple: str = ""
-    """The ratio to the base's that follows the text; the interval and the verdict are its own."""
+    """The ratio to the base, which follows the text; the interval and the verdict belong to it."""
     note: str = ""
-    """What follows in small letters."""
+    """A text in small letters that follows."""
     shade: str = ""
-    """The colour: a verdict, or 'between' for what is neither faster nor slower."""
+    """The colour: a verdict, or 'between' for neither faster nor slower."""
     is_pale: bool = False
     """Whether the number is unsure: in parentheses in texts."""
     sign: str = ""
@@ -186,7 +187,7 @@ class Cell:
     """The class of another mark that stands there on a page."""
     link: str = ""
     hint: str = ""
-    """What a page shows when it is pointed at."""
+    """The tooltip of a page."""
     step: tuple[str, int] | None = None
     """The test and its number of clients, to whose part of the page it leads."""
     zoom: str = ""
@@ -227,13 +228,13 @@ class Column:
 
 
 Heads = Sequence[str | Column]
-"""The heads of a table; a text is that of a column of which nothing else is known."""
+"""The heads of a table; a text is the title of a plain column."""
 Cells = list[str | Cell]
 """The cells of a row, likewise."""
 
 
 def columns(*titles: str | Column, left: int) -> list[Column]:
-    """Return the heads of columns, of which the first `left` are words."""
+    """Return the heads of columns; the first `left` columns are words."""
     return [
         replace(title if isinstance(title, Column) else Column(title), is_left=place < left)
         for place, title in enumerate(titles)
@@ -248,7 +249,7 @@ STEP_OF_TEST = tuple(each if each.is_name else replace(each, media=Medium.TEXT) 
 
 @dataclass(frozen=True)
 class Row:
-    """A row; its cells are texts where nothing but the text is known."""
+    """A row of texts and cells."""
 
     cells: Sequence[str | Cell]
     group: str = ""
@@ -260,17 +261,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Table(Block):
-    """A table; the first column names what its rows are about."""
+    """A table; the first column names the subjects of its rows."""
 
     columns: Sequence[Column]
     rows: Sequence[Row]
     name: str = ""
-    """What it is called for those who do not see it."""
+    """Name for screen readers."""
 
     is_grouped: bool = False
     """Whether a page has a heading before each group of rows."""
     fits: bool = False
-    """Whether a terminal leaves out its last columns where it has no room for them."""
+    """Whether a terminal omits the last columns if it has no room for them."""
 
     def shown(self, medium: Medium) -> Table:
         """Return it with the columns and rows of a medium."""
@@ -307,7 +308,7 @@ class Panel:
     before: Sequence[Block] = ()
     is_open: bool = True
     marks: Mapping[str, str] = field(default_factory=dict)
-    """What is drawn -> the class of its mark, which its row has, too."""
+    """Label of a line -> the class of its mark, which its row has, too."""
 
 
 @dataclass(frozen=True)
@@ -351,31 +352,31 @@ class Section(Block):
 
 @dataclass(frozen=True)
 class Document:
-    """A page, and all that a file of Markdown or a terminal shows of it."""
+    """A page, which a file of Markdown or a terminal shows, too."""
 
     title: str
     blocks: Sequence[Block]
     brand: str = "Slowdust"
-    """What kind of a page it is, above its heading."""
+    """The kind of page, shown above its heading."""
     heading: str = ""
     """The heading of the page; the title without one."""
     subject: Line = ""
-    """What the page is about, below its heading."""
+    """The subject of the page, shown below its heading."""
     has_title: bool = True
     """Whether Markdown begins with the title, and sections are below it."""
     first: tuple[str, str] = ("", "")
-    """The anchor that a keyboard skips to, and what is there."""
+    """The anchor that a keyboard skips to, and its name."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Contender -> the class of its mark on a page."""
     styles: Sequence[str] = ()
-    """Style sheets that the page needs beside those of all pages."""
+    """Additional style sheets."""
 
 
 def glossary(words: Mapping[str, str]) -> Section:
-    """Return the last section of a page: its terms, and what they mean."""
+    """Return the last section of a page: its terms and their meanings."""
     title = "How to read this page"
     return Section(
-        title, [Facts([*words.items()], is_glossary=True)], "reading", title, media=Medium.HTML
+        title, [Facts([*words.items()], role="glossary")], "reading", title, media=Medium.HTML
     )
 
 

@@ -46,7 +46,7 @@ from slowdust.wording import amount, clients, operation, share, short_names
 UNICODE, ASCII = ("█", "▒", "│"), ("#", "=", "|")
 """Signs of a bar that costs more, of one that costs less, and of the base's level."""
 _LEAST = 0.02
-"""Least change, in logs of ratios, that the axis has room for: noise shall not look like much."""
+"""The smallest range of the axis, in logs of ratios, so that noise does not look large."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class Bar:
 
 
 def falling(changes: Sequence[float]) -> list[Bar]:
-    """Return the bars of changes that follow each other, and that of their sum from 0."""
+    """Return the bars of consecutive changes, and the bar of their sum."""
     starts = accumulate(changes, initial=0.0)
     bars = [Bar(start, change) for start, change in zip(starts, changes, strict=False)]
     return [*bars, Bar(0.0, sum(changes))]
 
 
 def drawn(bars: Sequence[Bar], columns: int, signs: tuple[str, str, str] = UNICODE) -> list[str]:
-    """Return each bar as a line of so many columns; the level of the base is in all of them.
+    """Return each bar as a line of `columns` characters, with a sign at the level of the base.
 
-    What costs more goes to the right. A bar that is too small for a column is one column wide.
+    A cost extends to the right. A bar is at least one column wide.
     """
     more, less, level = signs
     ends = [end for bar in bars for end in (bar.start, bar.start + bar.change)]
@@ -88,10 +88,10 @@ def drawn(bars: Sequence[Bar], columns: int, signs: tuple[str, str, str] = UNICO
 
 
 MOST_FUNCTIONS = 10
-"""Functions that are listed; the page of the report has more."""
+"""Functions listed; the page of the report has more."""
 _NARROWEST_BARS, _WIDEST_BARS = 6, 48
 _NARROWEST_METRIC = 24
-"""Columns for the names of hardware metrics, which break into two lines then."""
+"""Columns for the names of hardware metrics, which may take two lines."""
 
 
 def document(explained: Explained) -> Document:
@@ -104,7 +104,7 @@ def document(explained: Explained) -> Document:
 def _section(one: OneResult) -> Section:
     result = one.result
     return Section(
-        f"{result.test}, {clients(result.clients)}: {result.contender} beside {one.base}",
+        f"{result.test}, {clients(result.clients)}: {result.contender} compared with {one.base}",
         [
             Facts(headline(one)),
             *_evidence(one),
@@ -120,9 +120,9 @@ def _section(one: OneResult) -> Section:
 
 
 def headline(one: OneResult) -> list[tuple[str, str]]:
-    """Return the verdicts with their numbers, the reasons, and what can be excluded, by label."""
+    """Return label -> the verdicts with numbers, the reasons, and the excluded differences."""
     labelled = [("time", _time(one)), ("work", _work(one)), ("why", _why(one))]
-    labelled.append(("plan", "The plan is the same." if one.same_plan else ""))
+    labelled.append(("plan", "unchanged" if one.same_plan else ""))
     labelled += [("excluded", sentence) for sentence in one.excluded]
     return [(label, text) for label, text in labelled if text]
 
@@ -134,7 +134,7 @@ def _time(one: OneResult) -> str:
     unit = result.unit
     typical = result.typical_beside
     over = "" if typical is None else f" over all time, typically {speed(typical)}"
-    rates = f"{rate(result.qps)} {unit} beside {rate(one.base_result.qps)}"
+    rates = f"{rate(result.qps)} {unit} compared with {rate(one.base_result.qps)}"
     ahead = "" if result.verdict in DIFFERENT else f"{result.verdict or 'one run, no verdict'}: "
     return f"{ahead}{speed(result.ratio.value)}{over}, rqps {with_interval(result.ratio)}; {rates}"
 
@@ -143,12 +143,12 @@ def _work(one: OneResult) -> str:
     work, of_base = one.result.work, one.base_result.work
     if work is None or work.ratio is None:
         return ""
-    beside = "" if of_base is None else f" beside {amount(of_base.instructions)}"
+    base = "" if of_base is None else f" compared with {amount(of_base.instructions)}"
     ahead = f"{work.verdict}: " if work.verdict in ("same", "unsure") else ""
     return (
         f"{ahead}{work_in_words(work.ratio.value)}, "
         f"{with_interval(work.ratio, decimals=3)}; "
-        f"{amount(work.instructions)} instructions per {operation(one.result.unit)}{beside}, "
+        f"{amount(work.instructions)} instructions per {operation(one.result.unit)}{base}, "
         f"counted by {work.source}"
     )
 
@@ -174,7 +174,7 @@ def _evidence(one: OneResult) -> list[Section]:
     ]
     heads = ("kind", "", "base", "now", "ratio", "explains")
     title = (
-        f"Exact evidence per {operation(one.result.unit)}, and the share of the change that it can "
+        f"Exact evidence per {operation(one.result.unit)}, and the share of the change that it may "
         "explain"
     )
     amounts = [_close(table(heads, rows, left=2))] if rows else []
@@ -214,9 +214,9 @@ def _bars_of(explanation: Explanation, unit: str, width: int, is_unicode: bool) 
 
 
 def _role(part: Part, explanation: Explanation) -> str:
-    """Return 'named' of a part that the reasons name, 'against' of a large one on the other side.
+    """Return 'named' if the reasons name a part, 'against' if it is a large one on the other side.
 
-    One whose interval includes 1 is 'unsure'.
+    A part whose interval includes 1 is 'unsure'.
     """
     if part.name in explanation.main:
         return "named"
@@ -234,7 +234,7 @@ def _functions(one: OneResult) -> list[Section]:
     cost = cost_per_operation(changes.source, changes.unit).replace("operation", unit, 1)
     title = (
         f"Functions: {amount(changes.base_total)} to {amount(changes.total)} {cost}; each without "
-        "what it calls."
+        "its callees."
     )
     basis = basis_of(changes)
     heads = ("function", "", "base", "now", "change", "of it")
@@ -260,7 +260,7 @@ def _waits(one: OneResult) -> list[Section]:
     sentences = [each for each in (waits.words, *facts_of_waits(waits)) if each]
     heads = ("waits for", "kind", "base µs", "µs", "of the time", "change")
     shown = [_close(table(heads, rows, left=2))] if rows else []
-    title = "Waits, in windows of their own that are not timed; changes with 99%."
+    title = "Waits, observed in separate windows without timing; changes with 99% intervals."
     return [Section(title, [*([text(*sentences)] if sentences else []), *shown])]
 
 
@@ -333,10 +333,12 @@ def _settings(one: OneResult) -> list[Section]:
 
 def _remarks(one: OneResult) -> list[Section]:
     commands = [each.command or "" for each in one.absent]
-    others = f"{one.result.contender} is shown. Others of this test, or all: --contender '*'"
+    others = (
+        f"{one.result.contender} is shown. Other contenders of this test (all: --contender '*')"
+    )
     titled: dict[str, Block] = {
         "Notes": Items(one.result.notes),
-        "What would tell more": Items([each.what for each in one.absent], commands),
+        "Further evidence": Items([each.what for each in one.absent], commands),
         others: Items(one.others),
     }
     return [

@@ -1,4 +1,4 @@
-"""Pages as files: what they are called, and what they replace."""
+"""Pages as files: their names, and the pages that they replace."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _TITLE = re.compile(
     r'<title>(.*?) · Slowdust</title>\s*(?:<meta name="base" content="([^"]*)">)?', re.DOTALL
 )
 _HEAD = 4096
-"""Characters of a page that have its title: styles follow it."""
+"""Characters at the beginning of a page, which include its title."""
 
 
 def page_name(report: Report, first: str, group: str | None = None) -> str:
     """Return the name of the page in its experiment's folder.
 
-    A page beside another base than the `first` contender has a name of its own, and so has one
-    about a `group` of hosts.
+    A page with another base than the `first` contender, or about a `group` of hosts, has a name of
+    its own.
     """
     base = "" if report.base == first else f"-beside-{_plain(report.base)}"
     hosts = "" if group is None else f"-on-{_plain(group)}"
@@ -37,7 +37,7 @@ def write_page(path: Path, page: str) -> str | None:
     """Write a page; return the subject of another page that it replaces, if there was one.
 
     Raises:
-        UsageError: the file is there and is no page of Slowdust's.
+        UsageError: the file exists and is not a page of Slowdust.
         SlowdustError: it cannot be written.
     """
     check_regular(path)
@@ -47,16 +47,16 @@ def write_page(path: Path, page: str) -> str | None:
         with path.open(encoding="utf-8", errors="replace") as file:
             before = _subject(file.read(_HEAD))
         if before is None:
-            raise UsageError(f"{path} is no page of Slowdust's: name another file")
+            raise UsageError(f"{path} exists and is not a page of Slowdust: choose another file")
         named, base = before
-        if (named, base or now_base) != (now_named, now_base):  # earlier pages name no base
-            replaced = named if base is None else f"{named} beside {base}"
+        if (named, base or now_base) != (now_named, now_base):  # earlier pages have no base
+            replaced = named if base is None else f"{named} (base {base})"
     replace_file(path, page.encode())
     return replaced
 
 
 def _subject(head: str) -> tuple[str, str | None] | None:
-    """Return what a page is about, and the base that it names; None of any other file."""
+    """Return the subject of a page and its base; None of any other file."""
     match = _TITLE.search(head)
     if match is None:
         return None

@@ -34,26 +34,26 @@ from slowdust.report.document import (
 from slowdust.report.markdown.table import PALE
 from slowdust.report.numbers import band
 from slowdust.store.step import split_hold
-from slowdust.wording import GROUP_TITLES, beside_hold, clients, counted, shortened
+from slowdust.wording import GROUP_TITLES, clients, counted, shortened, with_hold
 
 MARKS_ABOVE_NOISE = "▲ ▼"
-"""Signs of change points from which on throughput is higher, and lower."""
+"""Signs of change points to a higher and to a lower throughput."""
 MARKS_BY_SIZE_ALONE = "△ ▽"
-"""Signs of change points of which nothing is known but the size."""
+"""Signs of change points without significance."""
 CHAINED = "*"
-NEW_LEVEL = "from here on throughput is at another level"
+NEW_LEVEL = "a new level of throughput begins here"
 MEAN_AND_MEDIAN = (
-    "The table has the geometric mean of a group's tests, of those that all versions have; the "
-    "common result, in the sentences, is that of its median test."
+    "The table has the geometric mean over the tests of a group that all versions have; the common "
+    "result, in the sentences, is the result of the median test."
 )
 MOST_UNFOLDED = 4
-"""The number of groups up to which their tests are all unfolded."""
+"""The most groups whose tests are all unfolded."""
 
 
 def document(history: History) -> Document:
-    """Return each line of versions: its groups of tests, what changed where, and its tests."""
+    """Return the groups, the change points and the tests of each line of versions."""
     lines: list[Block] = [_line(line, f"line-{place}") for place, line in enumerate(history.lines)]
-    none = "There is no history yet: no two versions of one DBMS are compared."
+    none = "There is no history yet: it needs two versions of one DBMS in one experiment."
     return Document(
         "History of versions",
         [
@@ -138,18 +138,18 @@ def _tests(line: LineHistory, anchor: str) -> Section:
 
 @dataclass(frozen=True)
 class Course:
-    """A line of a chart: what it is of, its points, and the places where it changes."""
+    """A line of a chart, and the places of its change points."""
 
     label: str
     points: tuple[RatioPoint, ...]
     signs: tuple[tuple[int, bool, str], ...] = ()
-    """Place, whether it is better from there on, and the sign of it."""
+    """Place, whether it improves there, and its sign."""
 
 
 def panel_of(
     title: str, anchor: str, places: Sequence[str], courses: Sequence[Course], words: str
 ) -> Panel:
-    """Return the chart of courses over places, which their rows follow; `words` describe it."""
+    """Return the panel with the chart of courses over places; `words` describe the chart."""
     marks = marks_of(["", *(course.label for course in courses)], "")
     lines = [RatioLine(course.label, marks[course.label], course.points) for course in courses]
     signs = [Sign(*sign, marks[course.label]) for course in courses for sign in course.signs]
@@ -163,7 +163,7 @@ def panel_of(
 
 
 def _panel(line: LineHistory, group: str, anchor: str, all_series: Sequence[Series]) -> Panel:
-    """Return the panel of the groups, or of the tests of one."""
+    """Return the panel of the groups, or of the tests of one group."""
     versions = [version.label for version in line.versions]
     courses = [
         Course(
@@ -195,7 +195,7 @@ def label_of(series: Series) -> str:
     if not series.tests:
         return series.name
     title = GROUP_TITLES.get(series.group, series.group)
-    return f"{title}{beside_hold(split_hold(series.name)[1])} ({len(series.tests)})"
+    return f"{title}{with_hold(split_hold(series.name)[1])} ({len(series.tests)})"
 
 
 def _several_clients(line: LineHistory) -> bool:
@@ -209,7 +209,7 @@ def _table(
     kind: str,
     cell_of: Callable[[Series, str], Cell],
 ) -> Table:
-    """Return a row for each series, those of each panel in the colours of its chart."""
+    """Return a row for each series, in the colours of the charts."""
     several = _several_clients(line)
     versions = [Column(each.label, hint=", ".join(each.experiments)) for each in line.versions]
     rows = []
@@ -236,7 +236,7 @@ def change_at(series: Series, version: str) -> ChangePoint | None:
 
 
 def _sign(change: ChangePoint) -> str:
-    """Return the arrow of a change: hollow where it is one by size alone."""
+    """Return the arrow of a change point; it is hollow without significance."""
     faster, slower = (MARKS_BY_SIZE_ALONE if change.by_size_alone else MARKS_ABOVE_NOISE).split()
     return faster if change.ratio > 1 else slower
 
@@ -271,7 +271,7 @@ def _work_cell(series: Series, version: str) -> Cell:
 
 
 def _work(line: LineHistory, all_series: Sequence[Series], kind: str) -> list[Block]:
-    """Return a table of work, of the series in which any version but the base has some."""
+    """Return a table of the series whose work was counted for a version other than the base."""
     counted_series = [
         series
         for series in all_series
@@ -336,30 +336,30 @@ def _words(history: History) -> dict[str, str]:
     unsure = any(point.unsure for series in all_series for point in series.points)
     words = {
         "0.82": (
-            "The version's throughput / that of the first version. Both come from the same "
-            "experiment. Red up to 0.95, green from 1.05 on." + (" Pale: unsure." if unsure else "")
+            "Throughput of the version relative to the first version, in the same experiment. Red: "
+            "0.95 and less. Green: 1.05 and more." + (" Pale: unsure." if unsure else "")
         ),
         CHAINED: (
-            "Chained: no experiment has both versions, so ratios of several are multiplied, over "
-            "versions that they share. Rates of two experiments are never compared."
+            "Chained: no experiment has both versions, so ratios of several experiments are "
+            "multiplied over the versions that these share. Rates of two experiments are never "
+            "compared."
         ),
     }
     if False in kinds:
         words[MARKS_ABOVE_NOISE] = (
-            "Change point: from this version on throughput is at another level, and by more than "
-            "noise. The chance of any false one in a history is 5%."
+            "Change point: a new level of throughput begins with this version, by more than noise. "
+            "The chance of a false one in the whole history is 5%."
         )
     if True in kinds:
         words[MARKS_BY_SIZE_ALONE] = (
-            "Change point by size alone: throughput is at another level, by enough to matter. It "
-            "is of single runs, too few to say how large their noise is: another run might not "
-            "find it."
+            "Change point by size alone: a new level of throughput begins with this version. It "
+            "comes from single runs, which are too few to estimate their noise."
         )
     return words | {
-        "group of tests": "Geometric mean of those of its tests that all versions have.",
+        "group of tests": "Geometric mean over the tests of the group that all versions have.",
         "common result": (
-            "Of the median test of a group; told where more than half of the tests are on its "
-            "side: slower, similar or faster."
+            "The result of the median test of a group, if more than half of its tests are on the "
+            "same side: slower, similar or faster."
         ),
         "\N{EN DASH}": "Not measured, or not comparable. Never zero.",
     }

@@ -1,4 +1,4 @@
-"""The lines that `slowdust import` prints at its end, and `slowdust show` of an import."""
+"""The lines that `slowdust import` prints at its end, and `slowdust show` for an import."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slowdust.text import beginning, readable
 from slowdust.wording import counted
 
 MOST_ALIKE = 3
-"""Skipped files of one reason that each get a line; of more there is one line together."""
+"""Skipped files with the same reason that each get a line; more files share one line."""
 _MOST_DIFFERING = 20
 """Differing files that each get a line; `slowdust show` has all files."""
 _MOST_KINDS = 12
@@ -21,8 +21,8 @@ _MOST_KINDS = 12
 
 
 def summary_lines(outcome: Import) -> Iterator[str]:
-    """Return the experiments, the files used and skipped, and where clean numbers differ."""
-    # Directories of one name make experiments that a number tells apart.
+    """Return the experiments, the files used and skipped, and differences from clean numbers."""
+    # A number distinguishes experiments from directories of the same name.
     names = [re.sub(r"-\d+$", "", each.manifest.experiment) for each in outcome.experiments]
     for name, experiment in zip(names, outcome.experiments, strict=True):
         manifest, imported = experiment.manifest, experiment.manifest.imported
@@ -48,11 +48,11 @@ def summary_lines(outcome: Import) -> Iterator[str]:
             skipped.append(SkippedFile(file=file, reason=problem.reason, fate=problem.fate))
         yield from _skipped(skipped)
     if not outcome.experiments:
-        yield "nothing was found that an experiment could be made of"
+        yield "no experiment was found"
 
 
 def import_lines(manifest: Manifest) -> Iterator[str]:
-    """Return the archive, all its files and differences; nothing of what was measured here."""
+    """Return the archive, all its files and differences; empty for a measured experiment."""
     if (imported := manifest.imported) is None:
         return
     yield f"imported: {imported.kind} from {imported.source}, {imported.mode}"
@@ -63,11 +63,11 @@ def import_lines(manifest: Manifest) -> Iterator[str]:
 
 
 def _counts_of(imported: Imported) -> Iterator[str]:
-    """Return the number of files by what became of them, without those that have own lines."""
+    """Return the numbers of files by fate, without the files that have lines of their own."""
     yield f"{counted(imported.used, 'file')} used"
     if imported.checked:
         total = counted(sum(imported.checked.values()), "file")
-        yield f"{total} compared with what they are made of: {_listed(imported.checked)}"
+        yield f"{total} compared with their sources: {_listed(imported.checked)}"
     yield from _by_products(imported.by_products)
 
 
@@ -76,22 +76,22 @@ def _by_products(counts: Mapping[str, int]) -> Iterator[str]:
     known = {kind: count for kind, count in counts.items() if kind not in others}
     if known:
         total = counted(sum(known.values()), "file")
-        yield f"{total} known and not needed: {_listed(known)}"
+        yield f"{total} recognised and not needed: {_listed(known)}"
     for kind, count in others.items():
         yield f"{counted(count, 'file')} {kind}"
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    """List kinds with their numbers; of too many those with the most files."""
+    """List kinds with their numbers of files; of many kinds the most frequent ones."""
     kinds = [kind for kind, _ in Counter(counts).most_common(_MOST_KINDS)]
     listed = [f"{kind} {counts[kind]}" for kind in counts if kind in kinds]
     others = sum(count for kind, count in counts.items() if kind not in kinds)
-    more = [f"of {counted(len(counts) - len(kinds), 'other kind')} {others}"] if others else []
+    more = [f"{counted(len(counts) - len(kinds), 'other kind')} {others}"] if others else []
     return ", ".join([*listed, *more])
 
 
 def _skipped(files: Sequence[SkippedFile]) -> Iterator[str]:
-    """Return a line for each file, but one for many with the same reason."""
+    """Return a line for each file, or one for many files with the same reason."""
     differing = [file for file in files if file.fate is Fate.DIFFERS]
     alike: dict[tuple[Fate, str], list[str]] = {}
     for file in files:

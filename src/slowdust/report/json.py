@@ -23,24 +23,22 @@ from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
 _MEANINGS = {
-    "rqps": "Relative throughput of typical slices, without those that stand out, stalls included",
+    "rqps": "Relative throughput of typical slices; outliers, among them stalls, are excluded",
     "low": "Lower bound of the 95% interval of rqps",
     "high": "Upper bound of the 95% interval of rqps",
     "all_time": "All operations over all time, silent slices included, relative to the base's",
-    "basis": "The ratio that the verdict is about: 'typical' is rqps, 'all time' all_time, where "
-    "stalls make the two surely differ by more than the margin, or too few slices are typical",
-    "verdict": "Verdict on the ratio that basis names",
+    "basis": "The ratio that the verdict is about: 'typical' for rqps, 'all time' for "
+    "all_time if stalls make the two differ significantly by more than the margin, or too "
+    "few slices are typical",
+    "verdict": "Verdict on the ratio named by basis",
 }
-"""Fields of a result that have to be read together."""
+"""Descriptions of fields of a result that belong together."""
 
 
 def render(
     content: msgspec.Struct, _slices: Sequence[Slice] = (), _profiles: Sequence[Profile] = ()
 ) -> str:
-    """Return one of them as JSON, indented; what is None is absent.
-
-    Where an experiment is stored is no part of it.
-    """
+    """Return one of them as indented JSON, without missing fields and without its path."""
     if isinstance(content, Report):
         content = msgspec.structs.replace(content, typed=None)
     return _pretty(msgspec.json.encode(_without_none(content)))
@@ -118,7 +116,7 @@ def history_schema() -> str:
 
 def diff_schema() -> str:
     described = _described(Diff)
-    return _schema("slowdust-diff-1", "What changed from one experiment to another", described)
+    return _schema("slowdust-diff-1", "Changes from one experiment to another", described)
 
 
 def explain_schema() -> str:
@@ -127,7 +125,7 @@ def explain_schema() -> str:
 
 
 def blame_schema() -> str:
-    return _schema("slowdust-blame-1", "What each release cost", _described(Blame))
+    return _schema("slowdust-blame-1", "The cost of each release", _described(Blame))
 
 
 def schema_of(content: type[msgspec.Struct], identifier: str, title: str) -> str:
@@ -193,7 +191,7 @@ def _without_null(part: object) -> object:
 
 
 def _without_none(value: object) -> object:
-    """Return the value without fields that are None; what is 0 or empty stays: it was measured."""
+    """Return the value without missing fields; a 0 or an empty one was measured and stays."""
     match value:
         case msgspec.Struct():
             fields = flat(value)

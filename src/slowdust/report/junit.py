@@ -1,4 +1,4 @@
-"""The report as JUnit XML: a test case for each result beside the base."""
+"""The report as JUnit XML: a test case for each result of a contender other than the base."""
 
 from __future__ import annotations
 

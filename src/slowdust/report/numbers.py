@@ -1,6 +1,6 @@
 """Numbers as a reader wants them: few digits, thousands separators, one unit in a column.
 
-Every function takes a measured number; `cells` prints what was not measured as a dash.
+Every function takes a measured number; `cells` prints a dash for a missing one.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def percent(share: float) -> str:
 
 
 def time_unit(values_us: Iterable[float]) -> TimeUnit:
-    """Return the unit in which the smallest of `values_us` (microseconds) keeps its digits."""
+    """Return the largest unit that keeps the digits of the smallest of `values_us`."""
     smallest = min(values_us, default=0.0)
     if smallest >= 1e6:
         return SECONDS

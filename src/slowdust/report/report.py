@@ -1,9 +1,10 @@
-"""A report as a document: what was measured, the answer, the reasons and all tables."""
+"""A report as a document: the answer, the summary and all tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from slowdust.analysis.model import Report, Result
 from slowdust.report import answer, calibration
@@ -11,16 +12,16 @@ from slowdust.report.document import (
     Block,
     Document,
     Items,
-    Line,
     Medium,
     Section,
-    Strong,
-    Text,
-    Titled,
     text,
 )
+from slowdust.report.markdown.table import mapped
 from slowdust.report.sections import contenders, evidence, hardware, hosts, results, steps
+from slowdust.units import known
 from slowdust.wording import MOST_LISTED, clients
+
+_Content = TypeVar("_Content")
 
 
 def calibrated(report: Report) -> Section | None:
@@ -28,29 +29,25 @@ def calibrated(report: Report) -> Section | None:
     return None if report.calibration is None else calibration.section([report.calibration])
 
 
-def answered(report: Report) -> list[Block]:
-    """Return the answer, which a page has at its head, and whether it is of all that was asked."""
-    lines = [[Strong(line.label), f": {line.text}"] for line in answer.lines(report)]
+def opening(report: Report) -> list[Block]:
+    """Return the blocks that every medium begins with: the answer, the notes and the summary."""
     unfinished = [text(report.unfinished, role="strong")] if report.unfinished else []
-    return [*unfinished, *([Items(lines)] if lines else [])]
-
-
-def notes(report: Report) -> list[Text]:
-    """Return the remarks on what is compared."""
-    return [text(note, role="remark") for note in report.notes]
-
-
-def reasons(report: Report) -> Items:
-    """Return the tl;dr, with the changes of groups as lists."""
-    items: list[Line | Titled] = []
-    for passage in answer.passages(report):
-        items += [passage] if isinstance(passage, str) else answer.titled(passage)
-    return Items(items)
+    screen = answer.first_screen(report)
+    sentences = answer.summary(report)
+    judged = any(result.verdict for result in report.results)
+    title = "More on the results" if judged else "Summary"
+    return [
+        *unfinished,
+        *([screen] if screen is not None and screen.facts else []),
+        *([text(*report.notes, role="remark")] if report.notes else []),
+        *([Section(title, [sentences], "more")] if sentences.items else []),
+        *known([results.tallies(report)]),
+    ]
 
 
 def warnings(report: Report) -> Section | None:
-    """Return the warnings, and the notes on results."""
-    lines = [*report.warnings]
+    """Return the other warnings, and the notes on results."""
+    lines = answer.other_warnings(report)
     places: dict[str, list[str]] = {}
     for result in report.results:
         place = f"{result.test}, {clients(result.clients)}, {result.contender}"
@@ -61,12 +58,12 @@ def warnings(report: Report) -> Section | None:
             lines.append(f"{len(noted)} results: {note}")
         else:
             lines += [f"{place}: {note}" for place in noted]
-    return Section("Warnings", [Items(lines)], media=Medium.TEXT) if lines else None
+    return Section("Warnings", [Items(lines)], media=Medium.MARKDOWN) if lines else None
 
 
 @dataclass(frozen=True)
 class OfTests:
-    """A section of which a page has a part below each test."""
+    """A section that a page splits into parts below each test."""
 
     describe: Callable[[Report, Sequence[Result]], Section | None]
 
@@ -107,25 +104,34 @@ SECTIONS: tuple[OfReport | OfTests, ...] = (
     contenders.method,
     contenders.host,
 )
-"""The sections after the answer, in their order; one without content is None."""
+"""The sections after the answer, in their order; an empty section is `None`."""
 
 
 def document(report: Report) -> Document:
-    """Return all that texts have of a report."""
+    """Return the document that Markdown has of a report."""
     when = f"Measured {report.started}; t" if report.started else "T"
     found = results.in_steps(report)
     described = (
         each.describe(report, found) if isinstance(each, OfTests) else each(report)
         for each in SECTIONS
     )
-    blocks: list[Block | None] = [
-        text(f"{when}he base is {report.base}."),
-        *answered(report),
-        *(text(sentence) for sentence in answer.beginning(report)),
-        *notes(report),
+    blocks = [
+        text(f"{when}he base is {report.names[report.base]}."),
+        *opening(report),
         calibrated(report),
-        Section("tl;dr", [reasons(report)]),
         *steps.summaries(report),
         *described,
     ]
-    return Document(report.experiment, [block for block in blocks if block is not None])
+    return Document(report.experiment, known(blocks))
+
+
+def renamed(report: Report) -> Report:
+    """Return a report whose contenders have their names for readers."""
+    return with_names(report, report.names)
+
+
+def with_names(content: _Content, names: Mapping[str, str]) -> _Content:
+    """Return content with the names of contenders for readers, also as keys."""
+    if all(name == shown for name, shown in names.items()):
+        return content
+    return mapped(content, lambda word: names.get(word, word))

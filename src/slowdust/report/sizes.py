@@ -135,7 +135,7 @@ def document(report: SizesReport) -> Document:
         "Sizes of builds",
         [*trees, *([_builds(report)] if report.builds else [])],
         brand="Slowdust sizes",
-        heading="What the binaries became",
+        heading="Sizes of the binaries",
         has_title=False,
         first=("builds" if report.builds else "tree-1", "sizes"),
         styles=("steps.css", "sizes.css"),

@@ -1,4 +1,4 @@
-"""What changed between two experiments whose truth is known."""
+"""Changes between two experiments whose truth is known."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def night(
     base: str = "8.0.28",
     host: Mapping[str, str] | None = None,
 ) -> Stored:
-    """One experiment of 8.0.40 beside the base."""
+    """One experiment of 8.0.40 and the base."""
     contenders = {base: 1.0, **({"8.0.40": 1.0} if levels is None else levels)}
     return Stored(*measured(name, contenders, noise=Noise(), seed=seed, host=host))
 
@@ -38,7 +38,7 @@ def by_test(diff: Diff) -> dict[str, TestDifference]:
     return {test.test: test for test in diff.tests}
 
 
-def test_what_changed_is_told_from_what_did_not(snapshot: SnapshotAssertion) -> None:
+def test_changes_are_distinguished_from_noise(snapshot: SnapshotAssertion) -> None:
     slower = {"8.0.40": {"point-query": 0.9, "hot-points": 1.0, "scan": 1.0, "update-index": 1.0}}
     diff = diff_of(night("last"), night("tonight", slower, seed=2))
     tests = by_test(diff)
@@ -170,7 +170,7 @@ def counted(name: str, ratio: float, seed: int) -> Stored:
     return replace(stored, counts=synthetic_counts(contenders, TESTS, shifts=shifts, seed=seed))
 
 
-def test_work_is_compared_apart_from_time(snapshot: SnapshotAssertion) -> None:
+def test_work_is_compared_separately_from_time(snapshot: SnapshotAssertion) -> None:
     diff = diff_of(counted("a", 1.0, 1), counted("b", 1.2, 2))
     works = {test.test: test.work for test in diff.tests}
     scan = works["scan"]

@@ -1,4 +1,4 @@
-"""Failures are told first, and leave a test without a verdict from 1% of the executions on."""
+"""Failures come first; from 1% of the executions on, a test has no verdict."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from slowdust.analysis.results.failures import count_failures, failed_wholly
 from slowdust.analysis.results.gate import parse_gate
 from slowdust.analysis.stored import analyse
 from slowdust.cli.conduct import exit_code_of
-from slowdust.report import answer, html, terminal
+from slowdust.report import html
+from slowdust.report.answer import first_screen
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
 from slowdust.store.manifest import StepFailure
 from slowdust.store.slice import Slice
+from tests.unit.report.media import printed
 from tests.unit.synthetic import Noise, fails, synthetic_experiment
 from tests.unit.synthetic_counts import synthetic_counts
 
@@ -43,7 +45,7 @@ def fails_in(share: float, *, retried: bool = False) -> Spoil:
 
 
 def report_of(spoil: Spoil, *contenders: str) -> Report:
-    """A report of a twice as slow contender, on some of which point-query is spoiled."""
+    """A report of contenders twice as slow; on some, point-query is spoiled."""
     manifest, slices = synthetic_experiment(
         [BASE, OTHER], TESTS, shifts={OTHER: {"point-query": 0.5}}, noise=Noise(slice=0.001)
     )
@@ -54,8 +56,18 @@ def report_of(spoil: Spoil, *contenders: str) -> Report:
     return analyse(manifest, slices, counts=counts)
 
 
+def failed_line(report: Report) -> str:
+    """The text of the first line of the answer, which is about failures."""
+    screen = first_screen(report)
+    assert screen is not None
+    label, words = screen.facts[0]
+    assert label == "Failed"
+    assert isinstance(words, str)
+    return words
+
+
 def compared(report: Report) -> Result:
-    """The result of point-query beside the base's."""
+    """The result of point-query compared with the base."""
     [result] = [r for r in report.results if (r.test, r.contender) == ("point-query", OTHER)]
     return result
 
@@ -110,25 +122,19 @@ def test_failures_count_executions_and_name_the_most_frequent_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "sentence"),
-    [
-        (fails, "point-query fails on postgres@17.6: all of {count} operations, 22012 division by "
-         "zero."),
-        (is_wrong, "point-query has wrong results on postgres@17.6: all of {count} operations, row "
-         "count 0, expected 1."),
-    ],
-)  # fmt: skip
-def test_every_format_tells_failures_first(
-    spoil: Spoil, sentence: str, snapshot: SnapshotAssertion
+    ("spoil", "state"),
+    [(fails, "22012 division by zero"), (is_wrong, "row count 0, expected 1")],
+)
+def test_every_format_has_failures_first(
+    spoil: Spoil, state: str, snapshot: SnapshotAssertion
 ) -> None:
     report = report_of(spoil, OTHER)
     failures = compared(report).failures
     assert failures is not None
-    words = sentence.format(count=f"{failures.executions:,}")
-
-    first = answer.lines(report)[0]
-    assert (first.label, first.text) == ("Failed", words)
-    assert terminal.lines(report)[0].split() == ["Failed", *words.split()]
+    words = failed_line(report)
+    assert words.startswith("point-query ")
+    assert f"postgres@17.6: all of {failures.executions:,} operations, {state}" in words
+    assert " ".join(printed(report).split()).startswith(f"Failed {words}")
     for name, formats in (("md", REPORTS), ("md", SHORT_REPORTS), ("json", REPORTS)):
         assert words in " ".join(render_as(name, formats, report, [], []).split())
     assert words in html.render(report, [], [])
@@ -152,7 +158,7 @@ def test_nothing_is_decided_without_a_result_of_the_base(snapshot: SnapshotAsser
     manifest, slices = synthetic_experiment([BASE, OTHER], TESTS)
     report = analyse(manifest, [each for each in slices if each.place.contender == OTHER])
     assert report.answer is not None
-    assert report.answer.next == snapshot
+    assert report.answer.open == snapshot
 
 
 def test_nothing_is_decided_where_every_test_fails(snapshot: SnapshotAssertion) -> None:
@@ -182,7 +188,7 @@ def test_a_gate_does_not_pass_a_test_that_fails_wholly() -> None:
     assert exit_code_of([], report_of(fails, OTHER)) == 0, "a report is not the experiment"
 
 
-def test_a_test_that_was_ended_is_told_first_and_is_not_decided(
+def test_a_test_that_was_ended_is_reported_first_and_is_not_decided(
     snapshot: SnapshotAssertion,
 ) -> None:
     manifest, slices = synthetic_experiment([BASE, OTHER], TESTS, shifts={OTHER: {"scan": 0.5}})
@@ -197,9 +203,8 @@ def test_a_test_that_was_ended_is_told_first_and_is_not_decided(
         )
     ]
     report = analyse(manifest, [each for each in slices if each.place.test == "scan"])
-    first = answer.lines(report)[0]
-    assert first.label == "Failed"
-    assert first.text == snapshot
-    assert first.text not in report.tldr
+    first = failed_line(report)
+    assert first == snapshot
+    assert first not in report.tldr
     assert report.answer is not None
     assert report.answer.next == snapshot

@@ -100,7 +100,7 @@ def test_one_host_is_estimated_exactly_as_without_hosts() -> None:
     assert hosts_of(manifest) == ONE_HOST
 
 
-def test_what_hosts_do_differently_widens_the_interval() -> None:
+def test_variation_between_hosts_widens_the_interval() -> None:
     effects = np.array([[0.03, 0.02, 0.04, -0.03], [-0.03, -0.02, -0.04, 0.03], [0.0] * 4])
     cells, hosts = _cells(effects)
     apart = estimate_all(cells, hosts=hosts)
@@ -270,7 +270,7 @@ def test_replicates_on_equal_hosts_agree_with_one_host(
     assert report.notes[0] == snapshot
 
 
-def test_tests_on_one_host_are_told_from_those_on_several(
+def test_tests_on_one_host_are_distinguished_from_those_on_several(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     tests = {"alpha": ["scan", "point-query"], "beta": ["scan", "hot-points"]}
@@ -282,7 +282,7 @@ def test_tests_on_one_host_are_told_from_those_on_several(
     assert len(_result(report, "scan").hosts) == 2
 
 
-def test_what_is_next_for_hosts_of_a_fleet_is_no_merge(
+def test_the_next_command_for_hosts_of_a_fleet_is_no_merge(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     fleet = tmp_path / "night.fleet/hosts"
@@ -354,7 +354,7 @@ def test_whole_long_steps_with_one_pair_on_each_host_have_an_interval() -> None:
         assert estimate.incarnations == 3
 
 
-def test_a_host_with_one_block_is_left_out_of_the_ratio() -> None:
+def test_a_host_with_one_block_is_excluded_from_the_ratio() -> None:
     cells, hosts = _cells(np.zeros((3, 2)))
     short = replace(
         cells[0],

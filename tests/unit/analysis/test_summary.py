@@ -94,7 +94,7 @@ def test_each_hold_has_its_tables_and_what_it_costs_each_contender() -> None:
     assert ratios == [pytest.approx([0.5, 1.0], rel=0.05), pytest.approx([1.0, 0.25], rel=0.05)]
 
 
-def test_a_hold_without_the_same_steps_beside_none_is_relative_to_nothing() -> None:
+def test_a_hold_without_the_same_steps_compared_with_none_is_relative_to_nothing() -> None:
     summaries = summary_tables(analyse(*insert_experiment(["a"], ["qr100.hold60"])))
 
     assert [summary.with_hold for summary in summaries] == [None]
@@ -129,7 +129,8 @@ def test_shades_of_rates_are_the_classic_ones(
 
 
 def test_rates_without_their_writes_do_not_make_a_column() -> None:
-    """The highest is that of those that met the SLA; what missed it is grey, unless the lowest."""
+    """The highest rate is marked among cells that met the SLA; cells that missed it are grey,
+    except the lowest."""
     summary = summary_of(
         a_step("a", 1000.0),
         a_step("b", 2000.0, inserts=50.0),
@@ -163,7 +164,7 @@ def test_bands_of_relative_rates_are_of_what_is_printed(rqps: float, shade: Shad
     assert shades(unsure.relative) == [Shade.PLAIN, Shade.UNSURE]
 
 
-def test_what_missed_its_sla_has_a_rate_and_no_relative_one() -> None:
+def test_steps_that_missed_their_sla_have_a_rate_and_no_relative_one() -> None:
     summary = summary_tables(a_report())[0]
     absolute, relative = (t.rows[1].cells[3] for t in (summary.absolute, summary.relative))
 

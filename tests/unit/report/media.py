@@ -8,7 +8,8 @@ from typing import TypeVarTuple
 
 from rich.console import Console
 
-from slowdust.report import console
+from slowdust.analysis.model import Report
+from slowdust.report import console, terminal
 from slowdust.report.document import Block, Document
 from slowdust.report.html import blocks
 from slowdust.report.markdown import document as markdown
@@ -18,10 +19,18 @@ _Content = TypeVarTuple("_Content")
 
 
 def in_terminal(document: Document, width: int = 100) -> str:
-    """Return what a terminal of so many columns shows."""
+    """Return the text in a terminal of `width` columns."""
     output = io.StringIO()
     shown = Console(file=output, width=width, highlight=False, markup=False, emoji=False)
     console.print_on(shown, document.blocks)
+    return output.getvalue()
+
+
+def printed(report: Report, width: int = 1000) -> str:
+    """Return what a terminal of so many columns shows of a report."""
+    output = io.StringIO()
+    shown = Console(file=output, width=width, highlight=False, markup=False, emoji=False)
+    terminal.print_on(shown, report)
     return output.getvalue()
 
 

@@ -11,12 +11,13 @@ from slowdust.analysis.stored import analyse
 from slowdust.experiment.live import describe
 from slowdust.experiment.view import InterimVerdict
 from slowdust.ratios import Ratio
-from slowdust.report import html, terminal
+from slowdust.report import html
 from slowdust.report.markdown import report as markdown
 from slowdust.report.numbers import TO
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
 from tests.unit.ratios import interval_of, value_of
+from tests.unit.report.media import printed
 from tests.unit.synthetic import QUIET, synthetic_experiment
 
 OLD, NEW = "postgres@15.8", "postgres@17.6"
@@ -81,8 +82,7 @@ def test_the_page_has_both_ratios_wherever_it_has_one() -> None:
 def test_the_terminal_has_both_ratios(snapshot: SnapshotAssertion) -> None:
     report, _ = stalled_report()
 
-    text = " ".join(terminal.lines(report))
-    assert text == snapshot
+    assert " ".join(printed(report).split()) == snapshot
 
 
 def test_a_line_of_the_live_view_has_both_ratios(snapshot: SnapshotAssertion) -> None:
@@ -93,7 +93,7 @@ def test_a_line_of_the_live_view_has_both_ratios(snapshot: SnapshotAssertion) ->
     assert describe(verdict) == snapshot
 
 
-def test_pairs_beside_another_base_are_judged_by_it_too() -> None:
+def test_pairs_compared_with_another_base_are_judged_by_it_too() -> None:
     _, slices = stalled_experiment()
 
     for judgement in judge(slices, [OLD, NEW], 0.03, base=NEW):

@@ -103,16 +103,16 @@ def test_operations_of_hardware_are_named(snapshot: SnapshotAssertion) -> None:
 
 
 def test_writers_show_rates_backlog_and_lag() -> None:
-    rows = table_rows(section(rendered(), "Writers beside the queries"))
+    rows = table_rows(section(rendered(), "Concurrent writers"))
 
     assert rows[-1] == ["qp1000", "1", B, "1,000", "700", "1,000", "6,000", "0", "6.00", "MISSED"]
     assert rows[-2][-1] == "met"
 
 
-def test_every_role_of_every_incarnation_has_its_rate_with_its_unit() -> None:
+def test_every_role_of_every_start_has_its_rate_with_its_unit() -> None:
     rows = table_rows(section(rendered(), "Steps, incarnation by incarnation"))[2:]
 
-    # Three incarnations of two contenders, one of which lacks one l.x.
+    # Three starts of two contenders; one lacks one l.x.
     assert len(rows) == 6 * (1 + 1 + 2 + 3 + 3) - 1
     assert {row[5].partition(" ")[2] for row in rows} == {
         "inserts/s",
@@ -169,7 +169,7 @@ def test_stalls_show_what_the_probes_saw_and_the_log() -> None:
     assert row[:6] == ["l.i1", "1", A, "1", "5", "insert"]
     assert row[6] == "0"
     assert row[10] == "0.90"
-    logged = f"- l.i1, {A}, incarnation 1, second 5: LOG:  checkpoint starting: wal"
+    logged = f"- l.i1, {A}, start 1, second 5: LOG:  checkpoint starting: wal"
     assert logged in lines
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.model import Report
-from slowdust.report import answer, terminal
+from slowdust.report import terminal
+from slowdust.report.answer import first_screen
 from slowdust.report.console import NARROWEST
+from tests.unit.report.media import printed
 from tests.unit.report.sample import (
     counted_experiment,
     disk_experiment,
@@ -35,13 +33,6 @@ SAMPLES = {
 LONG = ("""<script>alert('x')</script>&"@1""",)
 
 
-def printed(report: Report, width: int) -> str:
-    file = io.StringIO()
-    console = Console(width=width, file=file, highlight=False, markup=False, emoji=False)
-    terminal.print_on(console, report)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_no_line_is_too_long_and_no_word_is_broken(
     sample: str, monkeypatch: pytest.MonkeyPatch
@@ -50,7 +41,7 @@ def test_no_line_is_too_long_and_no_word_is_broken(
     texts = {width: printed(report, width) for width in (60, 80, 110)}
     whole = set(printed(report, 1000).split())
     monkeypatch.setattr(terminal, "MOST_BESIDE", 0)
-    whole |= set(printed(report, 1000).split())  # those of the other table
+    whole |= set(printed(report, 1000).split())  # columns of the other table
 
     for width, text in texts.items():
         rules = {word for word in text.split() if set(word) == {"\u2500"}}
@@ -64,11 +55,18 @@ def test_the_answer_comes_first_the_table_last() -> None:
     report = counted_experiment()[0]
     lines = printed(report, 80).splitlines()
 
-    labels = [line.label for line in answer.lines(report)]
+    screen = first_screen(report)
+    assert screen is not None
+    labels = [label for label, _ in screen.facts]
     assert [line.split("  ")[0] for line in lines if line.startswith(tuple(labels))] == labels
     head = next(number for number, line in enumerate(lines) if line.startswith("test "))
-    tests = {line.split()[0] for line in lines[head + 2 :] if line}
-    assert {result.test for result in report.results} <= tests
+    in_table = {line.split()[0] for line in lines[head + 2 :] if line}
+    assert report.answer is not None
+    changed = (*report.answer.slower, *report.answer.faster, *report.answer.work)
+    in_lines = {line.partition(":")[0] for line in changed}
+    tests = {result.test for result in report.results}
+    assert tests <= in_table | in_lines
+    assert not in_table & in_lines
 
 
 def test_the_storage_is_a_table_that_the_narrowest_terminal_has_room_for() -> None:
@@ -86,6 +84,6 @@ def test_many_contenders_have_their_verdicts_counted(snapshot: SnapshotAssertion
     report = matrix_experiment()[0]
     text = printed(report, 60)
 
-    [head] = [line for line in text.splitlines() if "unsure" in line and "slower" in line][-1:]
-    assert "same" in head
+    [head] = [line for line in text.splitlines() if line.startswith("contender ")]
+    assert head.split()[1:3] == ["slower", "faster"]
     assert " ".join(text.split()) == snapshot

@@ -1,4 +1,4 @@
-"""The tl;dr: groups of tests as lists, not as a wall of words."""
+"""The summary: groups of tests as lists, not as a wall of words."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Report
 from slowdust.analysis.stored import analyse
-from slowdust.report import answer, html, json, terminal
+from slowdust.report import html, json
 from slowdust.report.markdown import report as markdown
 from tests.unit import synthetic
+from tests.unit.report.media import printed
 from tests.unit.report.outline import words
 from tests.unit.synthetic import synthetic_experiment, synthetic_manifest, synthetic_slice
 
@@ -28,18 +29,6 @@ def single_runs() -> Report:
     return analyse(synthetic_manifest(NAMES, TESTS), slices)
 
 
-def test_groups_that_follow_each_other_are_one_passage() -> None:
-    report = single_runs()
-
-    first, groups, *rest = answer.passages(report)
-
-    assert answer.beginning(report) == report.tldr[:1]
-    assert first == report.tldr[1]
-    assert groups == report.group_changes
-    assert len(report.group_changes) == 2
-    assert rest == report.tldr[4:]
-
-
 def test_a_terminal_and_markdown_list_each_step_of_a_group() -> None:
     report = single_runs()
     block = [
@@ -49,7 +38,7 @@ def test_a_terminal_and_markdown_list_each_step_of_a_group() -> None:
         "  - for 8.0.28 the common result is about 20% less throughput than 5.6.51",
     ]
 
-    assert "\n".join(block) in "\n".join(terminal.lines(report))
+    assert "\n".join(block) in printed(report)
     assert "\n".join(block) in markdown.render(report)
 
 
@@ -59,13 +48,13 @@ def test_the_page_lists_them_and_json_keeps_sentences(snapshot: SnapshotAssertio
     page = html.render(report, [])
 
     assert re.findall(r"<li>(from [^<]*)</li>", page) == snapshot
-    assert report.tldr[2] not in page
-    assert report.tldr[2] in json.render(report)
+    sentence = report.group_changes[0].sentence
+    assert sentence not in page
+    assert sentence in report.tldr
+    assert sentence in json.render(report)
 
 
-def test_why_little_is_decided_comes_before_the_note_about_a_restart(
-    snapshot: SnapshotAssertion,
-) -> None:
+def test_what_is_open_comes_before_the_note_about_a_restart(snapshot: SnapshotAssertion) -> None:
     tests = ["point-query", "scan", "update-index", "insert"]
     noise = synthetic.Noise(slice=0.05, tail_freedom=30, stolen_share=0, drift=0.0, restart=0.0)
     manifest, slices = synthetic_experiment([A, B], tests, noise=noise, blocks=12, seed=4)
@@ -75,12 +64,10 @@ def test_why_little_is_decided_comes_before_the_note_about_a_restart(
     report = analyse(manifest, slices)
 
     [note] = report.notes
-    text = "\n".join(terminal.lines(report))
-    assert text.split("\n\n")[:2] == snapshot
-    assert note in text.split("\n\n")[1]
-    text = markdown.render(report)
-    page = html.render(report, slices)
-    assert text.partition("## tl;dr")[0].splitlines() == snapshot
-    before, _, after = page.partition('<section class="note on-comparison"')
-    assert words(before.rpartition('<section class="tldr')[2].partition(">")[2]) == snapshot
+    screen, second, *_ = printed(report).split("\n\n")
+    assert screen == snapshot
+    assert second == note
+    assert markdown.render(report).partition("\n> ")[0].splitlines() == snapshot
+    before, _, after = html.render(report, slices).partition('<section class="note"')
+    assert words(before.rpartition("</nav>")[2]) == snapshot
     assert note in after

@@ -85,7 +85,7 @@ def test_markdown_has_parentheses_and_a_table_of_what_would_decide(
     assert throughput == snapshot
     assert len(re.findall(r"\(\d\.\d+ \[[^]]*\]\) unsure", throughput)) == count(noisy[0], "unsure")
     assert "(" not in re.sub(r"\([^)]*\) unsure", "", throughput.split("| test")[1])
-    needs = text.split("## What would decide the unsure results")[1].split("\n## ")[0]
+    needs = text.split("## Time to decide the unsure results")[1].split("\n## ")[0]
     assert needs.count("\n| ") == count(noisy[0], "unsure") + 2
 
 

@@ -1,4 +1,4 @@
-"""Work beside time in every format."""
+"""Work and time in every format."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv as stdlib_csv
 import io
 import json as stdlib_json
 import re
-from collections import Counter
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -41,7 +40,7 @@ def work_cells(page: str) -> list[str]:
     return re.findall(r'<td class="number rel work.*?</td>', table)
 
 
-def test_markdown_has_a_column_of_work_beside_that_of_time(
+def test_markdown_has_a_column_of_work_next_to_that_of_time(
     counted: tuple[Report, list[Slice]],
 ) -> None:
     text = markdown.render(*counted)
@@ -56,7 +55,7 @@ def test_markdown_has_a_column_of_work_beside_that_of_time(
     assert re.search(r"\(\d\.\d{3} \[.*?\]\) unsure \|$", row)
 
 
-def test_system_calls_stand_beside_work(counted: tuple[Report, list[Slice]]) -> None:
+def test_system_calls_are_next_to_work(counted: tuple[Report, list[Slice]]) -> None:
     lines = markdown.render(*counted).split("## System calls per operation", 1)[1].splitlines()
     [row] = [line for line in lines if line.startswith("| scan ")][:1]
     assert row.replace(" ", "") == "|scan|1|4|4|"
@@ -76,20 +75,6 @@ def test_the_page_has_a_cell_of_work_for_each_result(counted: tuple[Report, list
         assert (" not-sure" in cell) == (word == "unsure")
         assert ("slower" in cell, "faster" in cell) == (word == "more", word == "less")
     Outline().feed(page)
-
-
-def test_verdicts_on_work_are_counted_beside_those_on_time(
-    counted: tuple[Report, list[Slice]],
-) -> None:
-    page = html.render(*counted)
-
-    [tallies] = re.findall(r'<ul class="tallies".*?</ul>', page, re.DOTALL)
-    work = tallies.split('<span class="kind">Work</span>')[1]
-    amounts = [r.work.verdict for r in counted[0].results if r.work and r.work.verdict]
-    chips = re.findall(r'<span class="chip (\w+)">(\d+) (\w+)', work)
-    assert {word: int(number) for _, number, word in chips} == Counter(amounts)
-    colours = {word: colour for colour, _, word in chips}
-    assert (colours["less"], colours["unsure"]) == ("faster", "unsure")
 
 
 def test_a_cell_of_work_says_how_much_it_is_at_least(

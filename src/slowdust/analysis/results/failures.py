@@ -14,7 +14,6 @@ from slowdust.wording import (
     first_line,
     listing,
     share,
-    short_names,
     step_label,
 )
 
@@ -91,7 +90,7 @@ def sentences_about_failures(report: Report) -> list[str]:
 
 
 def sentences_about_failed_steps(report: Report) -> list[str]:
-    names = short_names(report.contenders)
+    names = report.short_names
     levels = levels_of(report)
     sentences = [
         f"{step_label(failed.test, failed.clients, levels)} failed on {names[failed.contender]} "

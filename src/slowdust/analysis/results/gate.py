@@ -9,7 +9,7 @@ from slowdust.analysis.model import Report, Result
 from slowdust.errors import UsageError
 from slowdust.ratios import at_least
 from slowdust.units import parse_percentage
-from slowdust.wording import short_names, shortened, step_label
+from slowdust.wording import shortened, step_label
 
 
 class Kind(StrEnum):
@@ -64,7 +64,7 @@ def caught_by(gate: Gate, report: Report) -> str:
     'slower:5%: scan (at least 12%) and insert (at least 7%)'
     """
     levels = {result.clients for result in report.results}
-    names = short_names(report.contenders)
+    names = report.short_names
     several = len(report.contenders) > 2
     caught = [result for result in report.results if gate.catches(result)]
     if not caught:

@@ -1,13 +1,11 @@
-"""The answer: what got slower beyond doubt, what got faster, and what can still be true.
+"""The answer, the first screen of a report: what was measured, what changed, and what is open.
 
-It is written for a reader who reads five lines. Every size in it is a bound of a 95% interval: the
-bound nearer 1 of what is different, rounded towards 1, and the bounds farther from 1 of the rest,
-rounded away from it, so that no line says more than the intervals do.
+Bounds belong to 95% intervals. The bound nearer 1 is rounded towards 1 and the other one away
+from it, so that no line claims more than the intervals do.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -26,67 +24,78 @@ from slowdust.analysis.results.failures import (
     sentences_about_failures,
 )
 from slowdust.analysis.results.needed import time_to_decide
+from slowdust.analysis.results.notes import BUSY_CLIENT
+from slowdust.analysis.story.changes import changes_of
+from slowdust.analysis.story.unsure import too_few_starts, why_so_little
+from slowdust.analysis.versions import reader_names
 from slowdust.benchmarks.model import Group
 from slowdust.dbms import family_if_known
 from slowdust.dbms.family import Commit
-from slowdust.ratios import Verdict, at_least, at_most
+from slowdust.ratios import at_most
 from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.folder import is_part_of_fleet
 from slowdust.store.manifest import ContenderFacts, Manifest
 from slowdust.store.slice import Slice
 from slowdust.units import known
-from slowdust.wording import counted, listing, share, short_names, shortened, step_label
+from slowdust.wording import (
+    counted,
+    listing,
+    rough_duration,
+    share,
+    short_names,
+    shortened,
+    step_label,
+)
 
-MOST_NAMED = 5
-"""The most contenders beside the base whose tests are named; of more, each has its worst test."""
 _UNKNOWN = 3.0
-"""Ratio from which a bound tells nothing: 'at most 67% slower' is no answer."""
+"""The smallest ratio that is useless as a bound, such as 'at most 67% slower'."""
 _MOST_DECIDED = 0.75
-"""Share of the unsure results that the command in the last line is to decide."""
-
-_CONSISTS = "report.html has what each change consists of."
-
-_Name = Callable[[Result], str]
-"""A function that names a result's test in a sentence."""
+"""Share of the unsure results that a command is to decide if it cannot decide all."""
+_MOST_NAMED = 5
+"""The most contenders that a list or a command names."""
+_MOST_WAITING = 2
+"""The most contenders that are named where only their commits wait for the disk."""
 _MB = 1 << 20
 _BUSY = 0.05
-"""Share of the CPUs that others used, from which the host is called busy."""
-_MOST_NAMED = 2
-"""The most contenders that are named where only their commits wait for the disk."""
+"""The smallest share of the CPUs used by other programs for which the host is called busy."""
 
 
 def answer_of(manifest: Manifest, report: Report) -> Answer | None:
-    """Return the answer, of a contender alone only the conditions.
+    """Return the answer: for imported runs and a contender alone only the conditions.
 
-    None for imported runs and calibrations.
+    None for calibrations.
     """
-    if report.imported is not None or report.calibration is not None:
+    if report.calibration is not None:
         return None
-    conditions = conditions_of(manifest, report.noise)
-    failures = " ".join([*sentences_about_failures(report), *sentences_about_failed_steps(report)])
-    if len(report.contenders) < 2:
-        return Answer(failures=failures, conditions=conditions)
     compared = [result for result in report.results if result.contender != report.base]
-    return Answer(
-        failures=failures,
-        conditions=conditions,
-        slower=_different(report, "slower"),
-        faster=_different(report, "faster"),
-        rest=_rest(report, compared),
-        next=_next(manifest, report, compared),
+    answer = Answer(
+        failures=" ".join(
+            [*sentences_about_failures(report), *sentences_about_failed_steps(report)]
+        ),
+        warnings=[*limits(report), *_after_start(manifest, report)],
+        conditions="; ".join([_contenders(report), *_conditions(manifest, report.noise)]) + ".",
     )
+    if len(report.contenders) > 1 and report.imported is None:
+        found = changes_of(report)
+        answer.slower, answer.faster, answer.work = (
+            [line.text for line in lines] for lines in (found.slower, found.faster, found.work)
+        )
+        answer.rest = _rest(report, compared)
+        answer.open = _open(report, compared)
+        answer.next = _next(manifest, report, compared)
+    return answer
 
 
 def unfinished(manifest: Manifest, slices: Sequence[Slice]) -> str | None:
-    """Return 'NOT FINISHED: 6 of 33 tests, 1 start of the servers'; None of a finished one.
+    """Return 'NOT FINISHED: 6 of 33 tests, 1 start of the servers'; None of a finished experiment.
 
-    An import is complete, unless an earlier Slowdust was interrupted in it.
+    An import is complete unless an earlier Slowdust was interrupted in it.
     """
     if manifest.imported is not None:
         there = {record.place.test for record in slices}
         lacking = [test for test in manifest.tests if test not in there]
         return (
-            f"INCOMPLETE: no result of {len(lacking)} of {counted(len(manifest.tests), 'test')}; "
+            f"INCOMPLETE: {len(lacking)} of {counted(len(manifest.tests), 'test')} lack a result; "
             f"import {manifest.imported.path or manifest.imported.source} again."
             if lacking
             else None
@@ -102,170 +111,160 @@ def unfinished(manifest: Manifest, slices: Sequence[Slice]) -> str | None:
     )
 
 
-def _namer(report: Report) -> _Name:
+def _after_start(manifest: Manifest, report: Report) -> list[str]:
+    """Return the warnings of the analysis: different starts of tests that may explain a change."""
+    return [warning for warning in report.warnings if warning not in manifest.warnings]
+
+
+def limits(report: Report) -> list[str]:
+    """Return sentences on results that do not say how fast a server is."""
     levels = {result.clients for result in report.results}
-    return lambda result: step_label(result.test, result.clients, levels)
+    names = report.short_names
+    limited, silent, failing = dict[str, None](), list[str](), dict[str, None]()
+    for result in report.results:
+        label = step_label(result.test, result.clients, levels)
+        if (result.client_busiest_thread or 0.0) > BUSY_CLIENT:
+            limited[label] = None
+        if result.errors:
+            failing[label] = None
+        silent += [
+            f"{names[result.contender]} in start {start} of {label}"
+            for start in result.silent_incarnations
+        ]
+    sentences = []
+    if silent:
+        sentences.append(f"No operation was completed by {shortened(silent)}.")
+    if limited:
+        sentences.append(f"The client, not the server, was the limit of {shortened([*limited])}.")
+    if failing:
+        sentences.append(f"Operations failed in {shortened([*failing])}.")
+    return sentences
 
 
-def _different(report: Report, verdict: Verdict) -> str:
-    """Return who has which tests with this verdict, by at least how much, then the same of work.
-
-    Empty where nothing has a verdict, on time or on work.
-    """
-    name = _namer(report)
-    names = short_names(report.contenders)
-    amount = "more" if verdict == "slower" else "less"
-    others = report.contenders[1:]
-    times, works = [], []
-    for contender in others:
-        results = [result for result in report.results if result.contender == contender]
-        changed = sorted(
-            (result for result in results if result.verdict == verdict), key=_size, reverse=True
-        )
-        counts = sorted(
-            (r for r in results if r.work is not None and r.work.verdict == amount),
-            key=_size_of_work,
-            reverse=True,
-        )
-        whose = "" if len(others) == 1 else f"{names[contender]} in "
-        few = len(others) <= MOST_NAMED
-        if changed:
-            sizes = [f"{name(r)} ({at_least(r.bound or 1.0)})" for r in changed]
-            times.append(f"{whose}{_names_of(sizes, whole=few)}")
-        if counts:
-            sizes = [f"{name(r)} ({at_least((r.work and r.work.bound) or 1.0)})" for r in counts]
-            works.append(f"{whose}{_names_of(sizes, whole=few)}")
-    judged = any(result.verdict for result in report.results)
-    text = _sentence(times, "") if times or judged else ""
-    if works:
-        text = f"{text} {_sentence(works, f'{amount.capitalize()} work: ')}".strip()
-    return text
-
-
-def _sentence(parts: Sequence[str], head: str) -> str:
-    if not parts:
-        return "Nothing beyond doubt."
-    more = len(parts) - MOST_NAMED
-    text = "; ".join(parts[:MOST_NAMED]) + (
-        f"; and {counted(more, 'more contender')}" if more > 0 else ""
-    )
-    return f"{head}{text}."
-
-
-def _names_of(sizes: Sequence[str], *, whole: bool) -> str:
-    if whole or len(sizes) == 1:
-        return shortened(sizes)
-    return f"{len(sizes)} tests, most in {sizes[0]}"
-
-
-def _size(result: Result) -> float:
-    return abs(math.log(result.bound or 1.0))
-
-
-def _size_of_work(result: Result) -> float:
-    assert result.work is not None
-    return abs(math.log(result.work.bound or 1.0))
+def _contenders(report: Report) -> str:
+    """Return 'postgres@17.6 compared with postgres@15.8'; of many contenders their number."""
+    base, *others = report.names.values()
+    if not others:
+        return base
+    who = listing(others) if len(others) <= _MOST_NAMED else counted(len(others), "contender")
+    return f"{who} compared with {base}"
 
 
 def _rest(report: Report, compared: Sequence[Result]) -> str:
-    name = _namer(report)
-    several = len(report.contenders) > 2
-    names = short_names(report.contenders)
+    """Return the bounds of the results that are neither slower nor faster, and their number."""
     rest = [r for r in compared if r.verdict is not None and r.verdict not in DIFFERENT]
     if not rest:
         return ""
+    several, label = len(report.contenders) > 2, _namer(report)
+    names = report.short_names
 
-    def whose(result: Result) -> str:
-        return f"{name(result)} on {names[result.contender]}" if several else name(result)
+    def name(result: Result) -> str:
+        return f"{label(result)} on {names[result.contender]}" if several else label(result)
 
     bounded = {id(result): bounds for result in rest if (bounds := _bounds(result)) is not None}
-    open_ones = [result for result in rest if id(result) not in bounded]
-    same = sum(result.verdict == "same" for result in rest)
-    what = "result" if several else "test"
-    tally = f"{counted(same, what)} the same" if same else f"no {what} the same"
-    if len(rest) > same:
-        tally += f", {len(rest) - same} unsure"
-    text = ""
+    unbounded = [result for result in rest if id(result) not in bounded]
+    tally = _tally(rest, "result" if several else "test")
+    sides = []
     if bounded:
         slowest = min((r for r in rest if id(r) in bounded), key=lambda r: bounded[id(r)][0])
         fastest = max((r for r in rest if id(r) in bounded), key=lambda r: bounded[id(r)][1])
         low, high = bounded[id(slowest)][0], bounded[id(fastest)][1]
-        below = f" ({whose(slowest)})" if slowest is not fastest or high <= 1 else ""
+        alone = slowest is fastest and high > 1
         sides = [
-            *([f"{at_most(low)}{below}"] if low < 1 else []),
-            *([f"{at_most(high)} ({whose(fastest)})"] if high > 1 else []),
+            *([f"{at_most(low)}{'' if alone else f' ({name(slowest)})'}"] if low < 1 else []),
+            *([f"{at_most(high)} ({name(fastest)})"] if high > 1 else []),
         ]
-        others = any(result.verdict in DIFFERENT for result in compared)
-        anything = "Nothing else" if others else "Nothing"
-        anything = "Of the others, nothing" if open_ones else anything
-        text = f"{anything} can be more than {listing(sides, 'or')}: {tally}."
-    if open_ones:
-        labels = shortened([whose(result) for result in open_ones])
-        text = f"Nothing useful is known yet of {labels}. {text}".strip()
-    return text
+    text = f"At most {listing(sides, 'or')}; {tally}." if sides else f"{tally}.".capitalize()
+    if not unbounded:
+        return text
+    return f"{text} No useful bound yet: {shortened([name(result) for result in unbounded])}."
+
+
+def _tally(rest: Sequence[Result], what: str) -> str:
+    """Return '2 tests are the same, 5 are unsure'."""
+    same = sum(result.verdict == "same" for result in rest)
+    unsure = len(rest) - same
+    parts = []
+    if same:
+        parts.append(f"{counted(same, what)} {'is' if same == 1 else 'are'} the same")
+    if unsure:
+        subject = str(unsure) if same else counted(unsure, what)
+        parts.append(f"{subject} {'is' if unsure == 1 else 'are'} unsure")
+    return ", ".join(parts)
 
 
 def _bounds(result: Result) -> tuple[float, float] | None:
-    """Return the interval; None where there is none that tells anything."""
+    """Return the interval; None where it is too wide to be of use."""
     interval = None if result.ratio is None else result.ratio.interval
     return None if interval is None or is_open(*interval) else interval
 
 
 def is_open(low: float, high: float) -> bool:
-    """Return whether an interval leaves open on which side of 1 the ratio is, and how far."""
+    """Return whether an interval includes 1 and reaches too far from it to be useful."""
     return low < 1 < high and (low < 1 / _UNKNOWN or high > _UNKNOWN)
 
 
-def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str:
+def _open(report: Report, compared: Sequence[Result]) -> str:
+    """Return what is not decided, why, and the command that would decide it."""
     name = typed_name(report)
     if report.hosts:
-        return _next_of_joined(report, compared)
+        return _open_of_merged(report, compared)
     if report.unfinished is not None:
-        return f"`{advised.resume(name)}` finishes it."
+        return f"`{advised.resume(name)}` completes it."
+    if not any(result.contender == report.base for result in report.results):
+        return "Nothing is decided: the base has no result."
     unsure = [result for result in compared if result.verdict == "unsure"]
-    if unsure:
-        return _to_decide(name, unsure)
-    changed = [result for result in compared if result.verdict in DIFFERENT]
-    waiting = [commit.waits_for_disk for commit in commits_waiting(manifest.contenders).values()]
-    writes = [r for r in changed if r.group == Group.WRITE.value and not r.writers]
-    if writes and waiting and not any(waiting):
-        contenders = [_durable(manifest, contender) for contender in report.contenders]
-        command = advised.compare(manifest, name, contenders, [result.test for result in writes])
-        if command and len(report.contenders) <= MOST_NAMED:
-            return f"Writes that wait for the disk may differ less: `{command}`."
-    decided = _decided(report)
-    return f"{decided}; {_CONSISTS}" if changed else f"{decided}."
+    if not unsure:
+        return ""
+    return " ".join([_to_decide(name, unsure), *why_so_little(report), *too_few_starts(compared)])
 
 
-def _next_of_joined(report: Report, compared: Sequence[Result]) -> str:
+def _open_of_merged(report: Report, compared: Sequence[Result]) -> str:
     open_hosts = [host.name for host in report.hosts if host.finished is None]
     is_unsure = any(result.verdict == "unsure" for result in compared)
     if any(is_part_of_fleet(Path(part.path)) for host in report.hosts for part in host.experiments):
         if open_hosts:
-            return f"`{advised.resume(typed_name(report), 'ADDRESS')}` finishes it."
+            return f"`{advised.resume(typed_name(report), 'ADDRESS')}` completes it."
         if is_unsure:
-            return "More hosts (--replicate), or a larger budget, would tell, under another name."
+            return "More hosts (--replicate) or a larger budget, in a new experiment."
     elif open_hosts:
-        return f"Finish what runs on {shortened(open_hosts)}, and `slowdust merge` again."
+        return f"Complete the experiments on {shortened(open_hosts)}, then `slowdust merge` again."
     elif is_unsure:
-        return "More hosts, or more time on these, would tell: measure, and `slowdust merge` again."
-    return f"{_decided(report)}; {_CONSISTS}"
+        return "Measure on more hosts, or longer on these, then `slowdust merge` again."
+    return ""
 
 
-def _decided(report: Report) -> str:
-    """Say what is decided: of a test that fails, nothing is."""
+def _next(manifest: Manifest, report: Report, compared: Sequence[Result]) -> str:
+    """Return advice where nothing is left to decide."""
+    if report.unfinished is not None or any(result.verdict == "unsure" for result in compared):
+        return ""
+    if failing := _without_verdict(report):
+        return f"Correct the failures of {shortened(failing)}, then measure again."
+    changed = [result for result in compared if result.verdict in DIFFERENT]
+    waiting = [commit.waits_for_disk for commit in commits_waiting(manifest.contenders).values()]
+    writes = [r for r in changed if r.group == Group.WRITE.value and not r.writers]
+    if writes and waiting and not any(waiting) and len(report.contenders) <= _MOST_NAMED:
+        contenders = [_durable(manifest, contender) for contender in report.contenders]
+        tests = [result.test for result in writes]
+        command = advised.compare(manifest, typed_name(report), contenders, tests)
+        if command:
+            return f"Writes that wait for the disk may differ less: `{command}`."
+    return ""
+
+
+def _without_verdict(report: Report) -> list[str]:
+    """Return the tests that fail, and steps that failed everywhere."""
     name = _namer(report)
     failing = [name(each) for each in report.results if fails(each.failures)]
     levels = levels_of(report)
     ended = [step_label(each.test, each.clients, levels) for each in report.failed_steps]
     judged = {name(each) for each in report.results if each.verdict is not None}
-    failing = [*dict.fromkeys([*failing, *(label for label in ended if label not in judged)])]
-    if not failing:
-        measured = any(result.contender == report.base for result in report.results)
-        return "Everything is decided" if measured else "Nothing is decided: the base has no result"
-    if {*failing} >= {name(each) for each in report.results}:
-        return "Nothing is decided: correct what fails, and measure again"
-    return f"Everything is decided but {shortened(failing)}: correct what fails, and measure again"
+    return [*dict.fromkeys([*failing, *(label for label in ended if label not in judged)])]
+
+
+def _namer(report: Report) -> Callable[[Result], str]:
+    levels = {result.clients for result in report.results}
+    return lambda result: step_label(result.test, result.clients, levels)
 
 
 def _durable(manifest: Manifest, contender: str) -> str:
@@ -277,33 +276,39 @@ def _durable(manifest: Manifest, contender: str) -> str:
 
 
 def _to_decide(name: str, unsure: Sequence[Result]) -> str:
-    """Return the command that decides most of the unsure results, as far as it is foreseen."""
+    """Return the command that decides most of the unsure results, as far as that is forecast."""
     for part in (1.0, _MOST_DECIDED):
         extra = time_to_decide(unsure, part)
         if extra is not None:
-            what = "it" if len(unsure) == 1 else "all that is unsure" if part == 1.0 else "most"
-            return f"`{advised.more(name, budget=extra)}` would decide {what}."
+            what = "all unsure tests" if part == 1.0 else "most of the unsure tests"
+            what = "the unsure test" if len(unsure) == 1 else what
+            command = advised.more(name, budget=extra)
+            return f"`{command}` would decide {what}, in {rough_duration(extra)}."
     command = advised.more(name, options={"until_decided": True})
-    return f"`{command}` goes on with what is unsure."
+    return f"`{command}` measures until every test is decided."
 
 
 def conditions_of(manifest: Manifest, noise: Noise | None) -> str:
+    """Return what was measured, but for the contenders, as a sentence."""
+    text = "; ".join(_conditions(manifest, noise))
+    return f"{text[:1].upper()}{text[1:]}." if text else ""
+
+
+def _conditions(manifest: Manifest, noise: Noise | None) -> list[str]:
     contenders = manifest.contenders
-    parts = [
+    return [
         *_clients(manifest.clients),
         *_data(manifest),
         *_durability(contenders),
         *_background(contenders),
         *_host(manifest, noise),
     ]
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if parts else ""
 
 
 def commits_waiting(contenders: Sequence[ContenderFacts]) -> dict[str, Commit]:
-    """Return contender -> what its commits do; without those that have no disk to wait for.
+    """Return contender -> what its commits do, without contenders that have no disk to wait for.
 
-    Empty where that of one of them is not known.
+    Empty if the commits of a contender are unknown.
     """
     if any(each.running and not _tells_commits(each.dbms) for each in contenders):
         return {}
@@ -370,7 +375,8 @@ def _megabytes(sizes: Sequence[int]) -> str:
 
 def _durability(contenders: Sequence[ContenderFacts]) -> list[str]:
     commits = commits_waiting(contenders)
-    names = short_names([each.name for each in contenders])
+    built = reader_names(contenders)
+    names = dict(zip(built, short_names([*built.values()]).values(), strict=True))
     waiting = [names[name] for name, commit in commits.items() if commit.waits_for_disk]
     if not commits:
         return []
@@ -379,13 +385,13 @@ def _durability(contenders: Sequence[ContenderFacts]) -> list[str]:
     settings = dict.fromkeys(c.setting for c in commits.values() if not c.waits_for_disk)
     if not waiting:
         return [f"no commit waits for the disk ({shortened([*settings])})"]
-    few = len(waiting) <= _MOST_NAMED
+    few = len(waiting) <= _MOST_WAITING
     where = listing(waiting) if few else f"{len(waiting)} of {len(commits)} contenders"
-    return [f"commits wait for the disk on {where}, on no other ({shortened([*settings])})"]
+    return [f"commits wait for the disk only on {where} ({shortened([*settings])})"]
 
 
 def _background(contenders: Sequence[ContenderFacts]) -> list[str]:
-    """Return 'autovacuum=off' and its like, as far as all contenders that have them are alike."""
+    """Return settings such as 'autovacuum=off' that all contenders share."""
     values: dict[str, set[str]] = {}
     for contender in contenders:
         known_family = family_if_known(contender.dbms)

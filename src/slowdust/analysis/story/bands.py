@@ -1,9 +1,9 @@
-"""Changes in bands, as the published posts tell them: how many tests of a group changed.
+"""Changes in bands, as in the published posts: the number of tests of a group that changed.
 
     from 5.6 to 5.7 there are big improvements for 5 tests, no changes for 2 tests and small
     regressions for 2 tests ... for 9.5 the common result is about 20% less throughput than 5.6
 
-Bands, not verdicts: they say how large a change is, not how sure. Single runs have only them.
+Bands are sizes of changes without significance. Single runs have no verdicts, only bands.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from slowdust.store.step import split_hold
 from slowdust.units import Second, known
 from slowdust.wording import (
     GROUP_TITLES,
-    beside_hold,
     counted,
     distinct_names,
     group_title,
     listing,
+    with_hold,
 )
 from slowdust.wording import clients as number_of_clients
 
 Rates = Mapping[str, Mapping[str, float]]
 """Test -> version -> throughput, relative to one and the same version, or absolute."""
 Verdicts = Callable[[str, str], Mapping[str, Verdict]]
-"""Function of two versions: test -> the verdict on how the two differ; empty of single runs."""
+"""Function of two versions: test -> the verdict on their difference; empty for single runs."""
 _UNSURE = " (unsure)"
 """The end of a clause whose tests are all unsure."""
 
@@ -107,8 +107,8 @@ def changes_of_group(
 ) -> GroupChanges | None:
     """Count and describe a group's changes between versions, and from the first to the last.
 
-    A step counts the tests that have both versions. `clients` is None if there is only one number
-    of them. Returns None if no test has two versions.
+    A step counts the tests that have both versions. `clients` is omitted with a single
+    number of clients. Returns None if no test has two versions.
     """
     steps = [
         step
@@ -166,10 +166,10 @@ def changes_against(
 
 
 def name_hold(changes: GroupChanges, hold: Second) -> None:
-    """Say of a group's changes beside which hold they are; 0 stands for none, and says nothing."""
+    """Add the length of the held transaction to the title of a group's changes; 0 adds nothing."""
     if hold:
         changes.hold_s = hold
-        changes.title += beside_hold(hold)
+        changes.title += with_hold(hold)
 
 
 def _count_verdicts(steps: Sequence[ChangeCounts], rates: Rates, verdicts: Verdicts) -> None:
@@ -332,10 +332,10 @@ def _mean_of(versions: Sequence[str], rates: Rates) -> float | None:
 
 
 def _common(step: ChangeCounts, mean: float | None) -> str:
-    """Return the median test if most are on its side and the mean is on no other; else the sides.
+    """Return the median test if most tests and the mean are on its side of 1; else the sides.
 
-    It is the median and no mean, because one test that is 3X as fast is not what the group has in
-    common. But if it outweighs all others, the group has nothing in common.
+    A mean would follow a single test that is 3X as fast. If the mean is on the other side, the
+    group has no common result.
     """
     counts = _by_change(step)
     sides = {
@@ -359,14 +359,14 @@ def _opposed(ratio: float, other: float) -> bool:
 
 
 def has_no_interval(results: Sequence[Result]) -> bool:
-    """Return whether something is compared, and all of it by single runs of each contender."""
+    """Return whether all comparisons are of single runs."""
     compared = [result for result in results if result.ratio and result.ratio.value]
     return len({result.contender for result in compared}) > 1 and all(
         result.ratio is None or result.ratio.interval is None for result in compared
     )
 
 
-def changes_beside_tldr(report: Report) -> list[GroupChanges]:
+def changes_after_summary(report: Report) -> list[GroupChanges]:
     return [changes for changes in report.group_changes if changes.sentence not in report.tldr]
 
 
@@ -376,7 +376,7 @@ class _Level(NamedTuple):
     group: str
     clients: int
     hold: Second
-    """The time for which a transaction was held open beside them; 0: none was."""
+    """How long a transaction was held open meanwhile; 0 without one."""
 
 
 def changes_of_report(
@@ -388,7 +388,7 @@ def changes_of_report(
     """Return the changes of an experiment's results.
 
     `releases` is line -> release -> contender. If no line has two releases, each contender is
-    described beside the base.
+    compared with the base.
     """
     grouped: dict[_Level, list[Result]] = {}
     for result in report.results:
@@ -435,14 +435,14 @@ def _verdicts_of(
 
 
 def _place(level: _Level) -> tuple[int, int, Second]:
-    """Return the sort key: the posts' order of groups, others behind; then clients and hold."""
+    """Return the sort key: the posts' order of groups, other groups last; then clients and hold."""
     titles = list(GROUP_TITLES)
     place = titles.index(level.group) if level.group in titles else len(titles)
     return place, level.clients, level.hold
 
 
 def _rates(results: Sequence[Result], names: Mapping[str, str]) -> Rates:
-    """Return relative rates; of a test that the base lacks, absolute ones in the first's unit."""
+    """Return relative rates; absolute ones in one unit if the base lacks the test."""
     rates: dict[str, dict[str, float]] = {}
     units: dict[str, str] = {}
     for result in results:

@@ -1,8 +1,7 @@
-"""Concurrency: at how many clients a contender overtakes the base, or falls behind it.
+"""Concurrency: the number of clients at which a contender becomes faster or slower than the base.
 
-Only verdicts count: `faster` and `slower` say on which side of the base a contender is at a level
-(a number of clients); `same` and `unsure` say neither and cross nothing. Each side is told with the
-least of its bounds.
+Only the verdicts `faster` and `slower` place a contender on a side of the base at a level (a number
+of clients). Each side is reported with the smallest of its bounds.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from slowdust.stats.verdict import DIFFERENT
 from slowdust.wording import clients, listing, shortened
 
 FEWEST_LEVELS = 2
-"""Least number of levels from which a test has a course."""
+"""The fewest levels of a course."""
 
 Levels = Mapping[int, Verdict]
 """Clients -> verdict, in ascending order of clients."""
 Bounds = Mapping[int, float]
-"""Clients -> the interval's bound nearer 1, where the verdict is a difference with an interval."""
+"""Clients -> the bound nearer 1, if the interval excludes 1."""
 
 _BY_KIND: dict[CourseKind, str] = {
     "always faster": "always faster in",
     "always slower": "always slower in",
     "overtakes": "overtakes in",
     "falls behind": "falls behind in",
-    "sometimes faster": "at some levels faster, at none slower, in",
-    "sometimes slower": "at some levels slower, at none faster, in",
+    "sometimes faster": "faster at some levels, never slower, in",
+    "sometimes slower": "slower at some levels, never faster, in",
     "changes more than once": "changes sides more than once in",
     "never differs": "the same or unsure in",
 }
@@ -134,8 +133,8 @@ def _words(kind: CourseKind, turn: int | None, levels: Levels, bounds: Bounds) -
             return f"{kind}: {listing(sides)}"
     others = [verdict for verdict in levels.values() if verdict not in DIFFERENT]
     if all(verdict == "unsure" for verdict in others):
-        return f"{sides[0]}, elsewhere unsure"
-    return f"{sides[0]}, elsewhere no difference{_unsure(levels)}"
+        return f"{sides[0]}, unsure at the other levels"
+    return f"{sides[0]}, no difference at the other levels{_unsure(levels)}"
 
 
 def _least(chosen: Sequence[int], bounds: Bounds) -> str:
@@ -147,9 +146,9 @@ def _least(chosen: Sequence[int], bounds: Bounds) -> str:
 
 
 def _range(chosen: Sequence[int], levels: Sequence[int]) -> str:
-    """Return 'from 16 clients on', 'up to 8 clients', 'at 2 and 8 clients'."""
+    """Return 'at 16 or more clients', 'up to 8 clients', 'at 2 and 8 clients'."""
     if len(chosen) > 1 and list(chosen) == list(levels[-len(chosen) :]):
-        return f"from {clients(chosen[0])} on"
+        return f"at {chosen[0]} or more clients"
     if len(chosen) > 1 and list(chosen) == list(levels[: len(chosen)]):
         return f"up to {clients(chosen[-1])}"
     return f"at {_levels(chosen)}"

@@ -1,4 +1,4 @@
-"""Notes about a report: what differs beyond versions, builds or settings of one DBMS."""
+"""Notes on differences other than versions, builds or settings of one DBMS."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def notes_about_report(report: Report) -> list[str]:
 
 
 def notes_about_contenders(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Return sentences about what else differs; `infos` has the base first."""
+    """Return sentences about the other differences; `infos` has the base first."""
     return [*_systems(infos), *_engines(infos), *_caches(infos), *_allocators(infos)]
 
 
 def notes_about_single_runs(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Return the same about imported runs, of which only the tests are known to be alike."""
+    """Return the same about imported runs: only their tests are known to be equal."""
     systems = _distinct(info.dbms for info in infos)
     if len(systems) < 2:
         return []
     return [
-        f"Different DBMS are compared: {listing(systems)}. The same for all: the tests, by name. "
-        f"Whether rows, settings and machine were alike, only who ran them can say."
+        f"Different DBMS are compared: {listing(systems)}. The tests have the same names. The "
+        "archive does not record whether rows, settings and machine were the same."
     ]
 
 
@@ -49,23 +49,21 @@ def _running(report: Report) -> list[str]:
     names = [info.name for info in infos if info.running]
     if not names:
         return []
-    ran = "ran" if len(names) > 1 else "was a server that ran"
+    was = "were" if len(names) > 1 else "was"
     loads = max((result.incarnations or 1 for result in report.results), default=1)
-    tables = "" if loads == 1 else f", whose tables were made {loads} times"
-    allows = (
-        "The intervals allow for what a restart usually changes, and not for what it changed here. "
-    )
+    tables = "" if loads == 1 else f", with tables loaded {loads} times"
+    allows = "The intervals allow for the usual effect of a restart, not for its effect here. "
     notes = [
-        f"{shortened(names)} {ran} already, and {'were' if len(names) > 1 else 'was'} not "
-        f"restarted: one incarnation{tables}. {'' if _lacks_intervals(report) else allows}"
-        "Settings and caches are those that were found; the server's CPU time, memory and disk are "
-        "unknown, and the facts about the host are those of the client."
+        f"{shortened(names)} {was} running already and {was} not restarted: one start{tables}. "
+        f"{'' if _lacks_intervals(report) else allows}Settings and caches are as they were found. "
+        "The CPU time, memory and disk of the server are unknown, and the host described here is "
+        "the client's."
     ]
     if len(infos) > 1 and any(run.chunks for run in report.step_runs):
         notes.append(
-            f"{shortened(names)} cannot be made to stand still while another contender has its "
-            "turn in a step: background work (checkpoints, vacuum, purge) goes on then, in time "
-            "that nobody counts."
+            f"{shortened(names)} cannot be suspended during the turns of another contender in a "
+            "step: its background work (checkpoints, vacuum, purge) continues then and is not "
+            "measured."
         )
     if all(info.round_trip_us is not None for info in infos):
         times = [f"{info.round_trip_us:,.0f} us to {info.name}" for info in infos]
@@ -73,8 +71,8 @@ def _running(report: Report) -> list[str]:
         asked = listing(_distinct(each.round_trip for each in families), "or")
         notes.append(
             f"A round trip ({asked}, one client, median) takes {listing(times)}. Rates and "
-            "response times contain one for each statement; what differs by it is the way to the "
-            "server, not its work."
+            "response times contain one for each statement; a difference in it is a difference of "
+            "the network, not of the server."
         )
     return notes
 
@@ -89,9 +87,9 @@ def _embedded(report: Report) -> list[str]:
         return []
     runs = "runs" if len(together) == 1 else "run"
     return [
-        f"{shortened(together)} {runs} in the threads of the client, without a server. The CPU "
-        "time is that of both together: no CPU time is the client's own, nothing is sent, and "
-        "what a change consists of is told by counted work alone."
+        f"{shortened(together)} {runs} in the threads of the client, without a server. CPU time "
+        "includes the client, nothing is sent over a network, and only counted work shows the "
+        "parts of a change."
     ]
 
 
@@ -109,13 +107,13 @@ def _notes_about_steps(report: Report) -> list[str]:
         if any(info.running for info in report.contender_info):
             return []  # the note on running servers says it
         return [
-            "One incarnation: the intervals allow for what a restart of the servers and new tables "
-            "usually change, and not for what they changed here; more incarnations show it."
+            "One start: the intervals allow for the usual effect of a restart and new tables, not "
+            "for their effect here. More starts (--incarnations) measure it."
         ]
     return [
-        "One incarnation: each step was measured once on each contender, so that nothing says how "
-        "far a second measurement would be from it. There are relative rates, but neither "
-        "intervals nor verdicts; more incarnations give them."
+        "One start: each step was measured once on each contender, so the spread of repeated "
+        "measurements is unknown. There are relative rates, but no intervals and no verdicts; more "
+        "starts (--incarnations) give them."
     ]
 
 
@@ -125,18 +123,18 @@ def _systems(infos: Sequence[ContenderInfo]) -> list[str]:
         return []
     configs = _distinct(info.config for info in infos)
     named = (
-        f"the config '{configs[0]}' is each DBMS's own, alike in purpose only"
+        f"the config '{configs[0]}' is specific to each DBMS and similar in purpose only"
         if len(configs) == 1
-        else f"the configs ({listing(configs)}) are each DBMS's own"
+        else f"the configs ({listing(configs)}) are specific to each DBMS"
     )
     alike = ["rows", "operations and their order", "clients", "machine", "time"]
     if any(info.running for info in infos):
         alike.remove("machine")
     return [
         f"Different DBMS are compared: {listing(systems)}. The same for all: {listing(alike)}. "
-        f"Not the same: statements are spelt as each DBMS wants them, {named}, isolation levels "
-        f"are each DBMS's default where nobody set them, maintenance is each DBMS's own, and plans "
-        f"are compared only among contenders of one DBMS."
+        f"Different: each DBMS has its own dialect of SQL, {named}, isolation levels that are not "
+        f"set are the defaults of each DBMS, maintenance is specific to each DBMS, and plans are "
+        f"compared only between contenders of one DBMS."
     ]
 
 
@@ -146,15 +144,15 @@ def _engines(infos: Sequence[ContenderInfo]) -> list[str]:
         return []
     return [
         f"Different storage engines are compared: {listing(engines)}. Statements and rows are the "
-        "same; what an engine keeps in memory and on disk, and which settings apply to it, is not.",
+        "same; storage formats, caches and the settings that apply differ.",
         *_isolation(infos),
     ]
 
 
 def _isolation(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Return a note if isolation levels differ: an engine may lack what the default needs.
+    """Return a note if isolation levels differ: an engine may not support the default level.
 
-    A contender that dropped out before it had settings has no level.
+    A contender that failed before it had settings has no level.
     """
     levels: dict[str, list[str]] = {}
     for info in infos:
@@ -164,14 +162,13 @@ def _isolation(infos: Sequence[ContenderInfo]) -> list[str]:
         return []
     differing = listing([f"{level} ({shortened(names)})" for level, names in levels.items()])
     return [
-        f"Isolation levels differ: {differing}. Transactions get other guarantees, and their locks "
-        f"and snapshots are other work; the setting {_ISOLATION}, the same for all, makes them "
-        f"alike."
+        f"Isolation levels differ: {differing}. Guarantees, locks and snapshots of transactions "
+        f"differ with them; set {_ISOLATION} to the same level for all to compare like with like."
     ]
 
 
 def _caches(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Return a note if caches differ: a version may round the size it was given, another not."""
+    """Return a note if caches differ: some versions round the size that is set."""
     sizes: dict[int, list[str]] = {}
     for info in infos:
         if info.buffer_pool_bytes is not None:
@@ -179,11 +176,11 @@ def _caches(infos: Sequence[ContenderInfo]) -> list[str]:
     if len(sizes) < 2:
         return []
     differing = listing([f"{size} MB ({shortened(names)})" for size, names in sizes.items()])
-    return [f"The servers' own page caches differ: {differing}."]
+    return [f"The page caches of the servers differ in size: {differing}."]
 
 
 def _allocators(infos: Sequence[ContenderInfo]) -> list[str]:
-    """Return a note if allocators differ although no contender asks for one."""
+    """Return a note if allocators differ although none was requested."""
     base = infos[0]
     if base.allocator is None:
         return []
@@ -197,9 +194,9 @@ def _allocators(infos: Sequence[ContenderInfo]) -> list[str]:
         return []
     others = listing([f"{info.name} with {info.allocator}" for info in unasked])
     return [
-        f"Allocators differ although none was asked for: {base.name} works with {base.allocator}, "
-        f"{others}. So the comparison is also of allocators; an environment such as "
-        f"+{base.allocator} behind a contender makes them alike."
+        f"Allocators differ although none was requested: {base.name} uses {base.allocator}, "
+        f"{others}. The comparison includes the allocators; append +{base.allocator} to a "
+        "contender to use the same one."
     ]
 
 
@@ -213,7 +210,7 @@ def _distinct(values: Iterable[str]) -> list[str]:
 
 
 def sentences_about_hosts(report: Report) -> list[str]:
-    """Return for which hosts verdicts hold, and which host disagrees; empty unless joined."""
+    """Return the hosts that verdicts apply to, and hosts that disagree; empty unless merged."""
     if not report.hosts:
         return []
     return [*_holding(report), *map(_disagreement, report.host_disagreements)]
@@ -222,26 +219,26 @@ def sentences_about_hosts(report: Report) -> list[str]:
 def _holding(report: Report) -> Iterator[str]:
     names = [host.name for host in report.hosts]
     if len(names) == 1:
-        yield f"All was measured on one host, {names[0]}: how hosts differ is in no interval."
+        yield f"All tests ran on one host, {names[0]}: intervals exclude variation between hosts."
         return
     groups = list(dict.fromkeys(host.group for host in report.hosts))
     several, alone = _tests(report)
     if several and alone:
         where = [f"{test} on {host}" for test, host in alone.items()]
         yield (
-            f"On several hosts: {shortened(several)}, whose intervals have what hosts do "
-            f"differently. On one host only, which their intervals are about: {shortened(where)}."
+            f"On several hosts: {shortened(several)}; their intervals include variation between "
+            f"hosts. On one host: {shortened(where)}; their intervals apply to that host only."
         )
     elif several:
         yield (
-            f"Intervals are about hosts like {shortened(names)}: what hosts do differently is in "
-            "them, as what a restart does is."
+            "Intervals include variation between hosts and between restarts. They apply to hosts "
+            f"like {shortened(names)}."
         )
     else:
         where = [f"{test} on {host}" for test, host in alone.items()]
         yield (
-            "Each test was measured on one host only, which its interval is about; nothing says "
-            f"how hosts differ: {shortened(where)}."
+            "Each test was measured on one host, and its interval applies to that host only: "
+            f"{shortened(where)}."
         )
     if len(groups) > 1:
         by_group = [
@@ -249,9 +246,9 @@ def _holding(report: Report) -> Iterator[str]:
             for group in groups
         ]
         yield (
-            f"Hosts are of {len(groups)} models of CPU: {listing(by_group)}. A verdict of all is "
-            "one that the hosts of each model have by themselves; else it is unsure, and the "
-            "section by host has each model's own."
+            f"The hosts have {len(groups)} models of CPU: {listing(by_group)}. A test has a "
+            "verdict if the hosts of each model have that verdict on their own; otherwise it "
+            "is unsure. The section by host has the verdict of each model."
         )
 
 
@@ -272,7 +269,7 @@ def _disagreement(found: HostDisagreement) -> str:
     if len(found.others) == 1:
         return (
             f"{found.host} and {others} disagree about {found.contender}: rqps of {subject} is "
-            f"{distance(found.ratio)} {direction} on {found.host}, and either may be the odd one "
+            f"{distance(found.ratio)} {direction} on {found.host}, and either may be the exception "
             f"(by chance in less than {_chance(found.chance)})."
         )
     return (

@@ -2,27 +2,25 @@
 
 Exact evidence that can explain most of a change is the whole reason: the plan, rows, pages,
 planning, instructions. Otherwise instructions, settings and named waits come first. The largest
-parts of the time follow: waiting with what context switches or storage tell of it (`explain`),
-and CPU time, which moves with the speed of a shared machine as throughput does, so that it is
-stated as what it is. Their shares of the change are in the waterfall alone.
+parts of the time follow: waiting, with context switches or storage as its indication (`explain`),
+and CPU time. CPU time follows the speed of a shared machine, as throughput does, so it is stated
+without being called a cause. The shares of the change are in the waterfall alone.
 
-The causes of a faster or slower test, as far as hardware per operation tells them:
+The causes of a faster or slower test that hardware per operation indicates:
 
     cpu/o moved, cs/o did not        CPU overhead
     cs/o moved                       contention; waiting, where there is a single client
     r/o, rKB/o or wKB/o moved        IO
 
 More of a metric explains slower, less explains faster. A metric that moved the other way explains
-nothing, nor does one whose interval includes 1. One that moved less than the throughput explains
-a part of it at most, and none explains anything that it cannot have taken the time for: twice the
-context switches of a scan, where ten become twenty in as many milliseconds, are no contention.
-What moved less than CPU did is not the first cause where CPU may be one: 'cpu/o +88%, wKB/o +47%'
-is CPU.
+nothing, nor does a metric whose interval includes 1. A metric that moved less than the throughput
+explains a part of it at most. A metric explains no more time than it can have taken: a scan of
+20 ms with twenty context switches instead of ten has no contention. A metric that moved less than
+CPU time is not the first cause if CPU may be one: 'cpu/o +88%, wKB/o +47%' is CPU.
 
-CPU time per operation is stated and not called a cause: on a shared machine it moves with the
-machine's speed as throughput does, so that it would explain most false verdicts. Archived runs
-have no intervals and had machines of their own: there the ratios alone decide, and CPU overhead
-is a cause.
+CPU time per operation would explain most false verdicts on a shared machine, so it is not called a
+cause there. Archived runs have no intervals and had machines of their own: the ratios alone decide,
+and CPU overhead is a cause.
 """
 
 from __future__ import annotations
@@ -54,17 +52,17 @@ from slowdust.store.count import INSTRUCTIONS
 from slowdust.units import Microsecond
 from slowdust.wording import amount, counted, listing, operation, shortened
 
-UNEXPLAINED = "nothing measured here explains it"
+UNEXPLAINED = "no measured cause"
 MOST_FUNCTIONS = 3
 """Functions that a sentence names."""
 LEAST_SHARE = 0.1
-"""Share of the change of instructions from which a function is named."""
+"""The smallest share of the change of instructions for which a function is named."""
 FEWEST_TOGETHER = 2
-"""Changed tests from which a sentence says what their changes have in common."""
+"""Fewest changed tests that get a sentence on the parts that their changes have in common."""
 
 _UNMEASURED = {
-    True: " for what is not measured here, such as a flush, the network or a CPU that others use",
-    False: " for what is not measured here, such as the network or a CPU that others use",
+    True: " for something not measured, such as a flush, the network or a CPU in use by others",
+    False: " for something not measured, such as the network or a CPU in use by others",
 }
 """Whether a test writes -> what it may wait for."""
 _WITH_WAITING: frozenset[PartName] = frozenset(("waiting", "server"))
@@ -89,9 +87,9 @@ TITLES: Mapping[PartName, str] = {
     "waiting": "waiting",
     "server": "server CPU and waiting",
 }
-"""Parts as rows and columns name them, in the order in which these stand."""
+"""Titles of the parts in tables, in their order."""
 _STALLS = "stalls"
-_NO_PART = "no part is sure"
+_NO_PART = "no significant part"
 _KINDS: Mapping[EvidenceKind, str] = {
     "plan": "another plan",
     "rows": "rows",
@@ -102,9 +100,11 @@ _KINDS: Mapping[EvidenceKind, str] = {
     "settings": "settings",
 }
 """Kinds of evidence in a sentence about several tests."""
-SAME_PLAN = "; the plan is the same"
+NO_CAUSE = "which proves no cause on a shared machine"
+"""The end of a reason that is CPU time alone."""
+SAME_PLAN = "; the plan is unchanged"
 _BY_PLAN: frozenset[EvidenceKind] = frozenset(("rows", "pages"))
-"""Kinds that a reader would expect to come from another plan."""
+"""Kinds that usually come from another plan."""
 MOST_EVIDENCE = 2
 """Amounts that a sentence names."""
 
@@ -118,8 +118,8 @@ def add_reasons(
 ) -> None:
     """Set the words of the explanation of each result that is faster or slower.
 
-    `functions` with exact costs name the functions that its instructions went into, `waits` what
-    its waiting is for. `same_plans` is test -> the contenders whose plans are the base's.
+    `functions` with exact costs name the functions that take the instructions, `waits` the events
+    that it waits for. `same_plans` is test -> the contenders with the plans of the base.
     """
     observed = {(Step.of(each), each.contender): each.words_of_change for each in waits}
     profiled = {
@@ -142,9 +142,9 @@ def add_reasons(
 
 
 def common_reasons(labelled: Sequence[tuple[str, Result]]) -> list[str]:
-    """Return a sentence about the largest parts of the changed results, which have these labels.
+    """Return a sentence about the largest parts of the changed results, given with their labels.
 
-    Nothing where no part of any of them is sure.
+    Empty if no result has a significant part.
     """
     kinds = dict.fromkeys([*_KINDS.values(), *TITLES.values()])
     by_kind: dict[str, list[str]] = {kind: [] for kind in (*kinds, _STALLS, _NO_PART)}
@@ -185,11 +185,11 @@ def _words(
     waiting: str,
 ) -> str:
     if exact := exact_reason(result, functions):
-        # Another plan alone has no amount that tells how much of the change is its own.
+        # The share of the change that another plan explains is unknown without an amount.
         alone = all(each.kind == "plan" for each in leading(result.evidence))
         return f"{exact}; {waiting}" if alone and waiting else exact
     if result.has_stalls:
-        return "stalls make the difference"
+        return "stalls account for the difference"
     settings = settings_in_words(result.evidence)
     times = _times(result, explanation, base, functions, waiting)
     return "; ".join(words for words in (settings, times) if words) or UNEXPLAINED
@@ -210,7 +210,7 @@ def _times(
         words = _clause(main[0], result, functions)
         if waiting:
             return f"{words}; {waiting}"
-        return f"{words}, and no other part is both large and sure"
+        return f"{words}, and no other part is both large and significant"
     waits = _WITH_WAITING & {*explanation.main}
     evidence = [each for each in explain(result, base) if waits and each.cause is not Cause.CPU]
     named = waiting if waits else ""
@@ -225,9 +225,9 @@ def _times(
     elif not (
         work or named or "time per instruction" in explanation.main or _is_exact(result.evidence)
     ):
-        clauses.append("which on a shared machine proves no cause")
+        clauses.append(NO_CAUSE)
     elif "instructions" in explanation.main and _does_not_wait(explanation):
-        clauses.append("and waiting is no large part of it")
+        clauses.append("and waiting is only a small part of it")
     if named:
         return "; ".join([*work, named, ", ".join(clauses)]) + _against(explanation)
     return ", ".join([*work, *clauses]) + _against(explanation)
@@ -236,19 +236,20 @@ def _times(
 def exact_reason(result: Result, functions: FunctionChanges | None = None) -> str:
     """Return the evidence that can explain most of a change, with both numbers.
 
-    Another plan alone is a reason, too; settings are none. Empty where there is neither.
+    Another plan is a reason without numbers; settings are not. Empty without a reason.
     """
     leads = leading(result.evidence)
     plans = [each.words for each in leads if each.kind == "plan"][:MOST_EVIDENCE]
     amounts = [each for each in leads if each.explains is not None][:MOST_EVIDENCE]
     told = ", ".join(_in_words(each, result, functions) for each in amounts)
     if plans and not told and any(each.explains is not None for each in result.evidence):
-        return f"{'; '.join(plans)}; the amounts that differ explain less than half of the change"
-    return ": ".join(words for words in ("; ".join(plans), told) if words)
+        few = "although the amounts that differ explain less than half of the change"
+        return f"{', '.join(plans)}, {few}"
+    return ": ".join(words for words in (", ".join(plans), told) if words)
 
 
 def settings_in_words(evidence: Sequence[Evidence]) -> str:
-    """Return 'settings differ: work_mem = 64kB (4MB in the base)' where nothing else is exact."""
+    """Return 'settings differ: work_mem = 64kB (4MB in the base)' without other exact evidence."""
     settings = [each.words for each in leading(evidence) if each.kind == "settings"]
     if not settings:
         return ""
@@ -258,9 +259,9 @@ def settings_in_words(evidence: Sequence[Evidence]) -> str:
 
 
 def amounts_of(evidence: Evidence) -> list[str]:
-    """Return the amounts of the base and the contender, their ratio, and what it can explain.
+    """Return the amounts of the base and the contender, their ratio, and the share it can explain.
 
-    Each is empty where there is none.
+    An unknown one is empty.
     """
     numbers = (evidence.base, evidence.contender)
     explains = evidence.explains
@@ -297,10 +298,10 @@ def _is_exact(evidence: Sequence[Evidence]) -> bool:
 
 
 def _parts_told(result: Result, explanation: Explanation) -> list[Part]:
-    """Return the parts that make a change: counted instructions first, then the largest.
+    """Return the main parts of a change: counted instructions first, then the largest.
 
-    Instructions whose verdict is more or less, and that are on the side of the change, are told
-    even where they are a small part of it: no neighbour has moved them.
+    Significant instructions on the side of the change are included even if they are a small part
+    of it, since no other program affects them.
     """
     main = [part for name in explanation.main if (part := explanation.part(name)) is not None]
     work = explanation.part("instructions")
@@ -319,7 +320,9 @@ def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> st
         return f"{instructions(result.work.ratio.value)} per {unit}{_in_functions(functions)}"
     if part.name == "time per instruction":
         time = "more" if part.change > 0 else "less"
-        return f"each instruction took {time} time: clock rate, caches or other load on the machine"
+        return (
+            f"each instruction took {time} time (clock rate, caches or other load on the machine)"
+        )
     if part.name == "waiting":
         return f"it waits {_more_us(part)} per {unit}"
     if not part.base_us or part.us is None:
@@ -329,9 +332,9 @@ def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> st
 
 
 def _aim(part: Part, result: Result, evidence: Sequence[Movement], waiting: str) -> str:
-    """Return what a wait is for, where nothing that was measured of the server tells.
+    """Return possible reasons of a wait that no measurement of the server explains.
 
-    Other programs that were busy beside it are named: it may have waited for a CPU.
+    Other programs that were busy at the same time are named: the test may have waited for a CPU.
     """
     if part.name != "waiting" or evidence or waiting:
         return ""
@@ -374,9 +377,9 @@ def _name_of(change: FunctionChange) -> str:
 
 
 def _may_have_moved(change: FunctionChange, changes: FunctionChanges) -> bool:
-    """Return whether a function's change may be code that the other contender has elsewhere.
+    """Return whether a function's change may be code that moved to another function.
 
-    Then its cost is no change: code was renamed, split or inlined in a way that was not matched.
+    Its code may have been renamed, split or inlined in a way that was not matched.
     Functions without counterpart near it in the call graph cost half as much; where profiles have
     no calls, all functions that came or went do.
     """
@@ -413,13 +416,13 @@ def _points_to(evidence: Sequence[Movement]) -> str:
     first = evidence[0]
     moved = listing([f"{each.metric} {change(each.ratio)}" for each in evidence])
     amount = "more" if first.ratio > 1 else "less"
-    if first.cause is Cause.WAITING:  # of which it stands beside the part
+    if first.cause is Cause.WAITING:  # the part itself says so
         return f"with {moved}"
     return f"with {moved}, which points to {amount} {first.cause.value}"
 
 
 def _does_not_wait(explanation: Explanation) -> bool:
-    """Return whether waiting was measured, may be unchanged, and is surely no good part of it."""
+    """Return whether waiting was measured, may be unchanged, and is at most a small part of it."""
     waiting = explanation.part("waiting")
     if waiting is None or waiting.low is None or waiting.high is None:
         return False
@@ -427,14 +430,52 @@ def _does_not_wait(explanation: Explanation) -> bool:
     return waiting.low <= 0 <= waiting.high and most < GOOD_PART * abs(explanation.change)
 
 
+def reason_in_words(result: Result, base: Result) -> str:
+    """Return why a result without parts of its time changed; exact evidence first."""
+    if exact := exact_reason(result):
+        return exact
+    settings = settings_in_words(result.evidence)
+    moved = _moved(result, base)
+    return "; ".join(words for words in (settings, moved) if words) or UNEXPLAINED
+
+
+def _moved(result: Result, base: Result) -> str:
+    """Return the work and the hardware per operation that moved with a result's throughput."""
+    movements = explain(result, base)
+    agreeing = "more" if result.verdict == "slower" else "less"
+    if result.work is None or result.work.verdict != agreeing:
+        return _evidence(movements, result) if movements else ""
+    ratio_of_work = 1.0 if result.work.ratio is None else result.work.ratio.value
+    work = f"{instructions(ratio_of_work)} per {operation(result.unit)}"
+    if movements and movements[0].proves_cause:
+        return f"{work}, and {_evidence(movements, result)}"
+    along = listing([f"{each.metric} {change(each.ratio)}" for each in movements])
+    return f"{work}{f' ({along})' if along else ''}"
+
+
+def _evidence(movements: Sequence[Movement], result: Result) -> str:
+    """Return 'context switches per insert are up 30%, which points to more contention'."""
+    first, *others = movements
+    verb = "are" if first.metric.startswith(("context", "KB")) else "is"
+    moved = f"{first.metric} {verb} {change(first.ratio)}"
+    if not first.proves_cause:
+        no_cause = f", {NO_CAUSE}"
+        return f"{moved} with it{'' if leading(result.evidence) else no_cause}"
+    cause = f"{'more' if first.ratio > 1 else 'less'} {first.cause.value}"
+    if first.partial:
+        return f"{moved}: {cause} may be a part of it, the rest is not explained"
+    along = listing([f"{other.metric} {change(other.ratio)}" for other in others])
+    return f"{moved}{f' ({along})' if along else ''}, which points to {cause}"
+
+
 FLAT = 0.05
 """Relative change below which a metric is not mentioned."""
 SHARE_OF_CHANGE = 0.25
 """Share of the change of time per operation that a time must account for to be mentioned."""
 WHOLE = 0.5
-"""Share of the change of time per operation from which a cause is not called partial.
+"""The smallest share of the change of time per operation for which a cause is not partial.
 
-Events and KB, whose costs are guessed at their highest, must be able to account for as much."""
+Events and KB, at the highest cost assumed for them, must be able to account for the same share."""
 _US_PER_S = 1e6
 
 
@@ -450,7 +491,7 @@ class Movement:
     partial: bool
     """Whether it moved clearly less than the throughput did."""
     proves_cause: bool
-    """Whether it may be called the cause; else it is no more than a fact."""
+    """Whether it may be called the cause; otherwise it is stated as a fact."""
 
 
 _RARITY = (Cause.IO, Cause.CONTENTION, Cause.CPU)
@@ -458,7 +499,7 @@ _RARITY = (Cause.IO, Cause.CONTENTION, Cause.CPU)
 
 
 def explain(result: Result, base: Result) -> list[Movement]:
-    """Return what moved with a change, the likely cause first; empty if nothing did."""
+    """Return the metrics that moved with a change, the likely cause first."""
     if result.typical is None or result.per_op_relative is None:
         return []
     slowdown = 1 / result.typical.value
@@ -478,7 +519,7 @@ def explain(result: Result, base: Result) -> list[Movement]:
             alone = result.clients == 1 and indication.cause is Cause.CONTENTION
             cause = Cause.WAITING if alone else indication.cause
             movements.append(Movement(cause, per, ratio, partial, proves))
-    # Causes come first, then what moved as much as the throughput and as CPU; then the rarest.
+    # Causes first, then metrics that moved as much as the throughput and as CPU, then the rarest.
     cpu = max((_size(item) for item in movements if item.cause is Cause.CPU), default=0.0)
     return sorted(
         movements, key=lambda item: (not item.proves_cause, item.partial, _size(item) < cpu)
@@ -490,7 +531,7 @@ def _size(movement: Movement) -> float:
 
 
 def _has_intervals(result: Result) -> bool:
-    """Return whether slices were compared: single runs have neither interval nor verdict."""
+    """Return whether slices were compared; single runs have no interval and no verdict."""
     return result.verdict is not None
 
 
@@ -502,9 +543,9 @@ def _is_certain(metric: Metric, ratio: float, result: Result) -> bool:
 
 
 def _candidates(per_op: PerOperation) -> list[tuple[Metric, Indication]]:
-    """Return the metrics that speak for a cause, the rarest first.
+    """Return the metrics that indicate a cause, the rarest first.
 
-    The host's metrics count only if the server alone was not measured.
+    The host's metrics count only if the server was not measured.
     """
     known = [(metric, metric.indicates) for metric in METRICS if metric.indicates is not None]
     candidates = [(metric, cause) for metric, cause in known if metric.probe != HOST]
@@ -518,7 +559,7 @@ def _could_account_for(
 ) -> bool:
     """Return whether the metric's change, at its highest cost, is a good part of the time's."""
     if metric.key == "write_kb" and result.writers is not None:
-        return False  # it comes from the writers beside the queries, who do the same for both
+        return False  # the concurrent writers write it, at the same rate for both
     value, base_value = result.per_op.get(metric.key), base.per_op.get(metric.key)
     time = _time_us(base)
     if value is None or base_value is None or result.typical is None or time is None:
@@ -531,8 +572,8 @@ def _could_account_for(
 def _time_us(base: Result) -> Microsecond | None:
     """Return the time that an operation, as the rate counts them, takes a client.
 
-    It is no response time where a statement of a long step writes many rows. Printed response times
-    may be of events that have many queries; errors are counted of what was measured here.
+    A statement of a long step writes many rows, and printed response times may be of events with
+    many queries, so the rate replaces the response time there.
     """
     if measured_in_steps(base.benchmark) or base.errors is None:
         return base.clients * _US_PER_S / base.qps if base.qps > 0 else None

@@ -1,7 +1,7 @@
-"""The tl;dr: what the verdicts mean, in sentences.
+"""The summary: sentences that follow the answer, or replace it for runs that have none.
 
-Work comes first where it was counted, then why a host decides little about time, then failures,
-each contender beside the base, and what is not compared.
+Failed contenders come first, then each contender compared with the base, then results that are not
+compared.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-from slowdust.analysis.advised import typed_name
 from slowdust.analysis.model import AtRecall, Report, Result, StepRun, StorageUse, TestConcurrency
 from slowdust.analysis.recall import LEVELS, finds_another_share
-from slowdust.analysis.results.failures import levels_of, sentences_about_failed_steps
+from slowdust.analysis.results.failures import levels_of
 from slowdust.analysis.results.notes import OPEN_LOOP
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import achieved_rates
@@ -21,11 +20,8 @@ from slowdust.analysis.story.concurrency import summary_of_courses
 from slowdust.analysis.story.contender import (
     MOST_DETAILED,
     ContenderComparison,
-    limits_of,
     sentences_about_responses,
-    sentences_about_work,
 )
-from slowdust.analysis.story.unsure import why_so_little
 from slowdust.ratios import with_interval
 from slowdust.units import known
 from slowdust.wording import (
@@ -34,14 +30,13 @@ from slowdust.wording import (
     first_line,
     listing,
     operation,
-    short_names,
     shortened,
     step_label,
 )
 
 _SIZES_ONLY = (
-    "One run of each contender: this says how large changes are, and not whether another run "
-    "would find them. The common result is that of the median test."
+    "One run of each contender: sizes of changes, without significance. The common result of a "
+    "group is the result of its median test."
 )
 _MOST_TESTS = 8
 _PERCENTILES = (("p50", "in the median"), ("p95", "at p95"), ("p99", "at p99"))
@@ -49,68 +44,45 @@ _LEVELS = listing([f"{level:.2f}" for level in LEVELS], "or")
 
 
 def tldr_of(report: Report, failures: Mapping[str, str], bands: Bands) -> list[str]:
-    """Return the sentences of the report's tl;dr.
+    """Return the sentences of the report's summary.
 
-    `failures` is contender -> why it dropped out; results without a verdict are counted in `bands`.
+    `failures` is contender -> why it failed; results without a verdict are counted in `bands`.
     """
     sizes_only = has_no_interval(report.results) and report.group_changes
     return [
-        *leading_sentences(report),
-        *([] if report.answer else sentences_about_failed_steps(report)),
-        *([_SIZES_ONLY, *(c.sentence for c in report.group_changes)] if sizes_only else []),
+        *([_SIZES_ONLY] if sizes_only else []),
         *describe_contenders(
-            report.results,
-            report.contenders,
-            failures,
-            report.concurrency,
-            bands,
-            experiment=typed_name(report),
-            margin=report.margin,
+            report.results, report.short_names, failures, report.concurrency, bands
         ),
+        *(changes.sentence for changes in (report.group_changes if sizes_only else ())),
         *sentences_about_searches(report),
         *sentences_about_storage(report),
         *_missed_slas(report),
-        *_stalls(report.step_runs, short_names(report.contenders)),
+        *_stalls(report.step_runs, report.short_names),
     ]
-
-
-def leading_sentences(report: Report) -> list[str]:
-    """Return the sentences that come before everything: those that can be believed.
-
-    Work is exact on any machine; then comes why a host decides little about time.
-    """
-    return [*sentences_about_work(report), *why_so_little(report)]
 
 
 def describe_contenders(
     results: Sequence[Result],
-    contenders: Sequence[str],
+    names: Mapping[str, str],
     failures: Mapping[str, str],
     concurrency: Sequence[TestConcurrency] = (),
     bands: Bands = DEFAULT_BANDS,
-    *,
-    experiment: str,
-    margin: float,
 ) -> list[str]:
-    """Return sentences about each contender other than the base, which is `contenders[0]`.
+    """Return sentences about each contender.
 
-    `failures` and `bands` are those of `tldr_of`.
+    `names` is contender -> its short name, the base first; `failures` and `bands` are as in
+    `tldr_of`.
     """
-    names = short_names(contenders)
-    base = contenders[0]
+    base, *others = names
     sentences = [f"{names[name]} failed: {first_line(why)}." for name, why in failures.items()]
     if not any(result.contender == base for result in results):
-        return [*sentences, f"Nothing can be compared: {names[base]}, the base, has no results."]
-    if len(contenders) == 1:
+        return [*sentences, f"No comparison: {names[base]}, the base, has no results."]
+    if not others:
         return [*sentences, *describe_alone(base, results)]
-    brief = len(contenders) > MOST_DETAILED + 1
-    comparisons = []
-    if brief:
-        sentences.append(f"{len(contenders) - 1} contenders beside {names[base]}, the base.")
-    for name in contenders[1:]:
-        comparison = ContenderComparison(
-            results, base, name, names, experiment=experiment, bands=bands, margin=margin
-        )
+    brief = len(others) > MOST_DETAILED
+    for name in others:
+        comparison = ContenderComparison(results, base, name, names, bands)
         comparison.cut_short = name in failures or base in failures
         comparison.by_clients = summary_of_courses(
             (test.test, course)
@@ -119,29 +91,18 @@ def describe_contenders(
             if course.contender == name
         )
         if comparison.pairs:
-            sentences += [comparison.brief()] if brief else comparison.sentences()
-            comparisons.append(comparison)
+            sentences += known([comparison.brief() or None]) if brief else comparison.sentences()
         elif any(r.contender == name and OPEN_LOOP in r.notes for r in results):
             sentences.append(f"{names[name]}: {OPEN_LOOP}.")
             sentences += sentences_about_responses([r for r in results if r.contender == name])
         elif name not in failures:
             sentences.append(f"{names[name]} has no result that can be compared.")
-    return [*sentences, *_common_limits(comparisons)] if brief else sentences
-
-
-def _common_limits(comparisons: Sequence[ContenderComparison]) -> list[str]:
-    cut_short = [comparison.name for comparison in comparisons if comparison.cut_short]
-    sentences = limits_of([pair for comparison in comparisons for pair in comparison.pairs])
-    if cut_short:
-        sentences.append(
-            f"Cut short, because the contender or the base dropped out: {shortened(cut_short)}."
-        )
     return sentences
 
 
 def _missed_slas(report: Report) -> list[str]:
-    """Return a sentence about the steps that are not compared for their writers' sake."""
-    names, levels = short_names(report.contenders), levels_of(report)
+    """Return a sentence about the steps that are not compared since writers missed their SLA."""
+    names, levels = report.short_names, levels_of(report)
     missed = [
         f"{step_label(result.test, result.clients, levels)} on {names[result.contender]} "
         f"({achieved_rates(writers)})"
@@ -151,13 +112,13 @@ def _missed_slas(report: Report) -> list[str]:
     if not missed:
         return []
     return [
-        f"Not compared, because the writers beside the queries missed their SLA, 95% of the "
-        f"rate: {shortened(missed)}."
+        f"Not compared, because the concurrent writers missed their SLA, 95% of the rate: "
+        f"{shortened(missed)}."
     ]
 
 
 def _stalls(runs: Sequence[StepRun], names: Mapping[str, str]) -> list[str]:
-    """Return a sentence about stalls; a second in which several roles stalled counts once."""
+    """Return a sentence about stalls; a second counts once if several roles stalled."""
     counts: dict[str, Counter[str]] = {}
     for run in runs:
         seconds = {stall.second for stall in run.stalls}
@@ -165,7 +126,7 @@ def _stalls(runs: Sequence[StepRun], names: Mapping[str, str]) -> list[str]:
     if not any(by_test.total() for by_test in counts.values()):
         return []
     places = [_places_of_stalls(names[name], by_test) for name, by_test in counts.items()]
-    return [f"Stalls, seconds under a tenth of a step's median: {listing(places)}."]
+    return [f"Stalls (seconds below a tenth of the median of the step): {listing(places)}."]
 
 
 def _places_of_stalls(name: str, by_test: Counter[str]) -> str:
@@ -174,16 +135,16 @@ def _places_of_stalls(name: str, by_test: Counter[str]) -> str:
 
 
 def describe_alone(name: str, results: Sequence[Result]) -> list[str]:
-    """Return that it is an absolute measurement, and the rates, response times and costs."""
+    """Return rates, response times and costs, with a warning that they are absolute."""
     levels = {result.clients for result in results}
     sentences = [
-        f"{name} alone: an absolute measurement, with nothing to compare. Another machine, or the "
-        "same on another day, has other numbers."
+        f"{name} alone: absolute numbers, without a comparison. They differ on another machine or "
+        "another day."
     ]
     sentences += [_sentence(result, levels) for result in results[:_MOST_TESTS]]
     if len(results) > _MOST_TESTS:
         more = counted(len(results) - _MOST_TESTS, "more result")
-        sentences.append(f"The tables have {more}.")
+        sentences.append(f"{more} in the tables.")
     return sentences
 
 
@@ -206,8 +167,8 @@ def _sentence(result: Result, levels: Collection[int]) -> str:
 
 
 def sentences_about_searches(report: Report) -> list[str]:
-    """Return sentences about each contender beside the base; none where nothing was searched."""
-    names = short_names(report.contenders)
+    """Return sentences about the recall of each contender other than the base."""
+    names = report.short_names
     of_base = {(r.test, r.clients): r for r in report.results if r.contender == report.base}
     sentences: list[str] = []
     for contender in report.contenders:
@@ -226,7 +187,7 @@ def _other_answers(
     base: str,
 ) -> Iterator[str]:
     apart = [
-        f"{own.test} ({own.recall:.2f} beside {beside.recall:.2f})"
+        f"{own.test} ({own.recall:.2f} compared with {beside.recall:.2f})"
         for own in report.results
         if own.contender == contender
         and (beside := of_base.get((own.test, own.clients))) is not None
@@ -236,8 +197,8 @@ def _other_answers(
     ]
     if apart:
         yield (
-            f"{name} finds another share of the neighbours than {base} in {shortened(apart)}: "
-            "their QPS are of different answers, and are compared at equal recall alone."
+            f"The recall of {name} differs from {base} in {shortened(apart)}, so their QPS are "
+            "compared at equal recall only."
         )
 
 
@@ -254,7 +215,7 @@ def _at_equal_recall(report: Report, contender: str, name: str) -> Iterator[str]
     if not_compared:
         yield (
             f"{name} cannot be compared with the base at a recall of {_LEVELS} in "
-            f"{shortened(not_compared)}: the table of recalls says why."
+            f"{shortened(not_compared)}; the table of recalls has the reasons."
         )
 
 
@@ -265,7 +226,7 @@ def _at(at: AtRecall) -> str:
 
 
 def sentences_about_storage(report: Report) -> list[str]:
-    names = short_names(report.contenders)
+    names = report.short_names
     levels = {result.clients for result in report.results}
     sentences = []
     for step, results in by_step(report.results).items():
@@ -273,11 +234,11 @@ def sentences_about_storage(report: Report) -> list[str]:
         of_step = list(results.values())
         if reads := _clauses(of_step, names, _reads):
             sentences.append(
-                f"{label}: of the pages per second that direct reads of the same file get beside "
-                f"it, {listing(reads)}."
+                f"{label}, pages per second compared with direct reads of the same file: "
+                f"{listing(reads)}."
             )
         if writes := _clauses(of_step, names, _writes):
-            sentences.append(f"{label}: to the last page, {listing(writes)}.")
+            sentences.append(f"{label}, until the last page is written: {listing(writes)}.")
     return sentences
 
 
@@ -301,11 +262,11 @@ def _reads(name: str, use: StorageUse) -> str | None:
         bounds = " [{:.0%}, {:.0%}]".format(*use.of_disk.interval)
     return (
         f"{name} gets {use.of_disk.value:.0%}{bounds} "
-        f"({use.reads_per_s:,.0f} of {use.disk_reads_per_s:,.0f}){_beside_base(use)}"
+        f"({use.reads_per_s:,.0f} of {use.disk_reads_per_s:,.0f}){_relative_to_base(use)}"
     )
 
 
-def _beside_base(use: StorageUse) -> str:
+def _relative_to_base(use: StorageUse) -> str:
     if use.share is None or use.share.interval is None:
         return ""
     return f", {with_interval(use.share)} of the base's share ({use.share.verdict})"

@@ -41,7 +41,7 @@ from slowdust.exchange import (
     ImportedExperiment,
     Mode,
     Problem,
-    name_of,
+    name_experiment,
 )
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import PRINTED_SCHEMA
@@ -163,7 +163,7 @@ def _differences(archive: InsertArchive) -> list[str]:
         sentences.append(
             f"rates are {median(ratios):.3f} times the published rates in the median of "
             f"{len(ratios)} steps ({min(ratios):.3f} to {max(ratios):.3f}): published rates are "
-            "over the time since before the first client was started, and cut or rounded"
+            "over a time that begins before the first client does, and are truncated or rounded"
         )
     if empty := sum(step.row is not None and step.row.number("rss") == 0 for _, step in steps):
         sentences.append(
@@ -239,7 +239,7 @@ class InsertKind:
         for files in scan(roots):
             archive = read_archive(files.home or files.root, files.paths, foreign)
             archive.problems = [*check_steps(archive, mode), *files.problems]
-            title = None if files.home is None else name_of(files.home, files.root)
+            title = None if files.home is None else name_experiment(files.home, files.root)
             make = partial(experiment_of, archive, mode=mode, clients=options["clients"])
             candidates.append(Candidate(title, make, archive))
         return candidates

@@ -39,7 +39,7 @@ from slowdust.archive.sysbench.tables import (
     is_table,
     take_tables,
 )
-from slowdust.exchange import ForeignKind, Problem, around, name_of
+from slowdust.exchange import ForeignKind, Problem, around, name_experiment
 from slowdust.text import readable
 from slowdust.wording import listing
 
@@ -103,7 +103,7 @@ def scan(roots: Iterable[Path], foreign: ForeignKind, packed: Packed) -> list[Di
         is_run = any(name.startswith("sb.") and parse_file(name) is not None for name in names)
         home = place.parent if is_run else place
         if home not in directories:
-            title, whole = name_of(home, root), home.is_relative_to(root)
+            title, whole = name_experiment(home, root), home.is_relative_to(root)
             directories[home] = Directory(home, title, around(home, root), whole)
         tables = directories[home].tables
         named = [name for name in names if not name.startswith("sb.") and is_table(name)]

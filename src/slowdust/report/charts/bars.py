@@ -52,7 +52,7 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
         title=f"Rate of each contender in {unit}{', its incarnations as dots' if dotted else ''}",
         height=tops[-1],
         css_class="bars",
-        behind=tuple(behind for behind, _ in drawn),
+        background=tuple(bar for bar, _ in drawn),
         marks=tuple(dots for _, dots in drawn if dotted),
     ).markup()
 
@@ -96,7 +96,9 @@ def size_bars(bars: Sequence[SizeBar], title: str) -> Markup:
         return Markup()
     x = Linear(0, highest, 0, svg.WIDTH)
     drawn = [_size_bar(bar, x, row * _SIZE_PITCH) for row, bar in enumerate(bars)]
-    frame = svg.Frame(title, len(bars) * _SIZE_PITCH, css_class="bars sizes", behind=tuple(drawn))
+    frame = svg.Frame(
+        title, len(bars) * _SIZE_PITCH, css_class="bars sizes", background=tuple(drawn)
+    )
     return frame.markup()
 
 
@@ -123,7 +125,7 @@ class Share:
 
     @property
     def percent(self) -> str:
-        """The share as '0.02%': small ones keep a digit, since the tail is what matters."""
+        """The share as '0.02%'; small ones keep a digit, since the tail matters."""
         if not self.count:
             return ""
         percent = self.share * 100
@@ -153,7 +155,7 @@ class RoleHistogram:
 
 
 def histograms(runs: Sequence[StepRun], roles: Sequence[Role]) -> tuple[RoleHistogram, ...]:
-    """Return one for each of `roles` that did anything; `runs` are those of one step."""
+    """Return one for each of `roles` that completed statements; `runs` are of one step."""
     return tuple(filter(None, (_histogram(runs, role) for role in roles)))
 
 
@@ -185,7 +187,7 @@ def _histogram(runs: Sequence[StepRun], role: Role) -> RoleHistogram | None:
 
 
 def _bucket_label(at: int) -> str:
-    """Return '≤ 256 µs', and behind the last bound '> 16 s'."""
+    """Return '≤ 256 µs', and '> 16 s' after the last bound."""
     if at < len(BUCKETS_US):
         return f"\N{LESS-THAN OR EQUAL TO} {numbers.brief_time(BUCKETS_US[at])}"
     return f"> {numbers.brief_time(BUCKETS_US[-1])}"

@@ -1,7 +1,7 @@
 """Slices in pairs: the rate of each, and the contender's rate relative to its pair's base.
 
-A block measures every contender the same number of times (A B B A); its slots are cut into rounds
-in which each contender comes once. A round is one column of the charts.
+A block measures every contender the same number of times (A B B A); its slots are cut into rounds.
+Each contender is in a round once. A round is one column of the charts.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ def rate_chart(plan: Layout, marks: Mapping[str, Mark], base: str, unit: str) ->
         title=f"Rate of every slice in {unit}, in the order of the blocks",
         height=RATE_HEIGHT,
         css_class="timeline",
-        behind=(*svg.value_axis(ticks), *_separators(plan, RATE_HEIGHT)),
+        background=(*svg.value_axis(ticks), *_separators(plan, RATE_HEIGHT)),
         marks=tuple(drawn),
         labels=tuple(_incarnation_labels(plan)),
         values=plan.dots(
@@ -239,7 +239,7 @@ def _ratio_frame(
         title="Rate of each slice relative to the base's of the same round",
         height=RATIO_HEIGHT,
         css_class="timeline",
-        behind=(
+        background=(
             svg.band(0, svg.WIDTH, y(band[1]), y(band[0]), "margin-band"),
             *svg.value_axis(ticks),
             svg.level(y(1), "one"),

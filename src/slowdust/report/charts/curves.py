@@ -1,6 +1,6 @@
-"""What scripts draw in place of a static chart: the values behind its marks.
+"""The values of a chart, which scripts draw in place of the static marks.
 
-The page has them as JSON beside the marks. `charts.js` gives them to the chart library.
+The page has them as JSON next to the marks. `charts.js` passes them to the chart library.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ EDGE = 26.0
 """The height (pixels) of a row, of a group's heading, and of the axis above and below."""
 
 WIDEST_STRAY = 1.35
-"""The ratio to the outermost point from which an interval is cut off with an arrow."""
+"""An interval that reaches this ratio beyond the outermost point is cut off with an arrow."""
 
 LONGEST_LABEL = 30
 
@@ -83,7 +83,7 @@ def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
         title=title,
         height=height,
         css_class="forest",
-        behind=(*_background(scale, margin, height), *stripes),
+        background=(*_background(scale, margin, height), *stripes),
         marks=tuple(marks),
         labels=tuple(labels),
     ).markup()

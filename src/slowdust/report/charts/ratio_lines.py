@@ -19,13 +19,13 @@ from slowdust.report.charts.scale import Linear, Logarithmic, ratio_domain, rati
 from slowdust.units import known
 
 EDGE = 40.0
-"""Drawing units that are free beside the first place on the axis and the last."""
+"""Free drawing units before the first place on the axis and after the last one."""
 
 MOST_WITH_WHISKERS = 5
-"""The number of lines whose intervals can be told apart in one chart."""
+"""The most lines whose intervals can be distinguished in one chart."""
 
 WIDEST_STRAY = 1.5
-"""The ratio to the outermost point from which an interval is cut off."""
+"""An interval that reaches this ratio beyond the outermost point is cut off."""
 
 _MOST_TICKS = 7
 
@@ -97,7 +97,7 @@ def draw(
         title=title,
         height=axes.height,
         css_class="clients",
-        behind=(
+        background=(
             svg.band(0, svg.WIDTH, top, bottom, "margin-band"),
             *(svg.level(y(tick), "one" if tick == 1 else "grid") for tick in ticks),
             *(svg.upright(axes.x(stop), 0, axes.height, "grid") for stop in axes.stops),
@@ -158,7 +158,7 @@ PER_LETTER = 7.5
 LONGEST_LABEL = 20
 """Letters of a label; the build of a release may be a whole path."""
 _LAST_LETTERS = 7
-"""The last letters of a label whose middle is left out."""
+"""The last letters of a label whose middle is omitted."""
 
 MOST_SIGNS = 3
 """Signs of one kind above or below a version; more are counted."""

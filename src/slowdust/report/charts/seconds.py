@@ -109,7 +109,7 @@ def _slice_rates(
         title=f"Rate in {unit} over time",
         height=RATE_HEIGHT,
         css_class="timeline tight",
-        behind=(*axis, *_cuts(x, RATE_HEIGHT)),
+        background=(*axis, *_cuts(x, RATE_HEIGHT)),
         marks=_strokes(marks, [(span, y(span.rate)) for span in measured], x),
     ).markup()
 
@@ -126,7 +126,7 @@ def _slice_responses(measured: Sequence[Span], x: BrokenTime, marks: Mapping[str
         title="Largest response time over time",
         height=RESPONSE_HEIGHT,
         css_class="timeline",
-        behind=(*axis, *_cuts(x, RESPONSE_HEIGHT)),
+        background=(*axis, *_cuts(x, RESPONSE_HEIGHT)),
         marks=_strokes(marks, [(span, y(span.max_us)) for span in answered], x),
         labels=tuple(_time_labels(x)),
     ).markup()
@@ -212,9 +212,9 @@ def step_graph(graph: Graph, length: Second, marks: Mapping[str, Mark]) -> Marku
         return Markup()
     height = STEP_RESPONSE_HEIGHT if graph.response_time else STEP_RATE_HEIGHT
     y, ticks = _scale(graph, values, height)
-    behind = svg.value_axis([(y(tick), label) for tick, label in ticks])
+    axis = svg.value_axis([(y(tick), label) for tick, label in ticks])
     if graph.target is not None:
-        behind = (*behind, svg.level(y(graph.target), "target"))
+        axis = (*axis, svg.level(y(graph.target), "target"))
     curves = TimeCurves(
         length=length,
         y=_value_axis(graph, y, ticks),
@@ -224,7 +224,7 @@ def step_graph(graph: Graph, length: Second, marks: Mapping[str, Mark]) -> Marku
         title=f"{graph.title} in each second of the step",
         height=height,
         css_class="seconds",
-        behind=(*behind, _times(length, height)),
+        background=(*axis, _times(length, height)),
         marks=tuple(_line(line, marks[line.contender], y) for line in graph.lines),
         view=f"-0.5 0 {svg.brief(length)} {svg.brief(height * _FINE)}",
         values=curves.markup(),

@@ -105,7 +105,7 @@ def place_labels(
 
 @dataclass(frozen=True)
 class Frame:
-    """One chart: `behind` and `labels` in frame coordinates, `marks` in drawing units.
+    """One chart: `background` and `labels` in frame coordinates, `marks` in drawing units.
 
     `axis` are the labels left of it, in its height, which stay in sight while it scrolls.
     """
@@ -114,14 +114,14 @@ class Frame:
     """The contents in words, for readers who cannot see the chart."""
     height: float
     css_class: str = ""
-    behind: tuple[Markup, ...] = ()
+    background: tuple[Markup, ...] = ()
     marks: tuple[Markup, ...] = ()
     labels: tuple[Markup, ...] = ()
     axis: tuple[Markup, ...] = ()
     view: str | None = None
     """The `viewBox` of the marks where they have units of their own; else `WIDTH` by pixels."""
     values: Markup | None = None
-    """The values behind the marks, for scripts."""
+    """The values of the marks, for scripts."""
 
     def markup(self) -> Markup:
         """Return the chart as HTML; the `<div>` around it has room for the labels of the axes."""
@@ -141,7 +141,7 @@ class Frame:
             axis if self.axis else "",
             height,
             escape(self.title),
-            Markup().join(self.behind),
+            Markup().join(self.background),
             drawing,
             Markup().join(self.labels),
             self.values or "",

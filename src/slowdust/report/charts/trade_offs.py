@@ -37,7 +37,7 @@ def frontier_chart(points: Sequence[FrontierPoint], marks: Mapping[str, Mark]) -
         title="Transactions per second against queries per second",
         height=HEIGHT,
         css_class="clients",
-        behind=(
+        background=(
             *(svg.level(y(tick), "grid") for tick in ticks_y),
             *(svg.upright(x(tick), _FREE, HEIGHT, "grid") for tick in ticks_x),
         ),
@@ -72,7 +72,7 @@ def _contender(
 
 RECALL_HEIGHT = 240.0
 _RECALL_EDGE = 40.0
-"""Drawing units that are free beside the first dot and the last."""
+"""Free drawing units before the first dot and after the last one."""
 _BEYOND = 0.005
 """Distance of the axis' end from a recall of 1, which a logarithm of what is missed needs."""
 _STOPS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
@@ -110,7 +110,7 @@ def recall_chart(comparison: SearchComparison, marks: Mapping[str, Mark]) -> Mar
         title=f"QPS of {comparison.curve} over its recall, by contender",
         height=RECALL_HEIGHT,
         css_class="clients",
-        behind=(
+        background=(
             *(svg.level(place, "grid") for place, _ in ticks),
             *(svg.upright(x(stop), 0, RECALL_HEIGHT, "grid") for stop in x.stops),
         ),

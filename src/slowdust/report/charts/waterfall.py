@@ -1,8 +1,8 @@
 """A change as a waterfall: parts below each other, then the whole.
 
-The parts are those of the time per operation, or steps from release to release. Positions are
-ratios to the base's time on a logarithmic axis, so that each part begins where the
-one above it ended and the parts' factors multiply to the whole.
+A part is a part of the time per operation, or a step from release to release. Positions are
+ratios to the base's time on a logarithmic axis: each part begins at the end of the part above it,
+and the product of the factors of all parts is the whole.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def falling(rows: Sequence[Row], title: str) -> Markup:
         title=f"{title}: " + ", ".join(f"{row.label} {row.value}" for row in rows),
         height=height,
         css_class="waterfall",
-        behind=(*_axis(scale, len(rows)), *(bar for bar, _ in drawn)),
+        background=(*_axis(scale, len(rows)), *(bar for bar, _ in drawn)),
         marks=tuple(whisker for _, whisker in drawn),
     ).markup()
 
@@ -110,7 +110,7 @@ def _drawn(row: Row, scale: Logarithmic, top: float) -> tuple[Markup, Markup]:
 
 
 def _axis(scale: Logarithmic, rows: int) -> list[Markup]:
-    """Return the ticks, with lines behind the bars only: the text above a bar is as wide as all."""
+    """Return the ticks; their lines do not cross the texts above the bars."""
     drawn = []
     for tick in ratio_ticks(scale.low, scale.high, _MOST_TICKS):
         x = scale(tick)

@@ -7,10 +7,13 @@ import json
 import zlib
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from slowdust.analysis.model import Report
 from slowdust.report.html.environment import chart_library, environment, shipped
 from slowdust.report.html.page import Page, page_of
 from slowdust.report.html.sections import Section, sections_of
+from slowdust.report.report import renamed
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 
@@ -18,6 +21,7 @@ from slowdust.store.slice import Slice
 def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] = ()) -> str:
     """Return the page: tables from the report, charts from the slices it was computed from, flame
     graphs from the profiles."""
+    report, slices, profiles = _renamed(report, slices, profiles)
     page = page_of(report)
     template = environment().get_template("page.html")
     sections = sections_of(page, slices, profiles)
@@ -30,6 +34,21 @@ def render(report: Report, slices: Sequence[Slice], profiles: Sequence[Profile] 
         script=chart_library()
         + shipped("page.js", "later.js", "charts.js", "save.js", "flames.js"),
     )
+
+
+def _renamed(
+    report: Report, slices: Sequence[Slice], profiles: Sequence[Profile]
+) -> tuple[Report, Sequence[Slice], Sequence[Profile]]:
+    """Return the records with the contenders' names for readers."""
+    names, shown = report.names, renamed(report)
+    if shown is report:
+        return report, slices, profiles
+    placed = [
+        replace(each, place=replace(each.place, contender=names[each.place.contender]))
+        for each in slices
+    ]
+    own = [replace(each, contender=names[each.contender]) for each in profiles]
+    return shown, placed, own
 
 
 _RAW_DEFLATE = -15

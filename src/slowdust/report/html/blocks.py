@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
 
@@ -37,12 +37,12 @@ from slowdust.report.html.cells import with_code
 from slowdust.report.html.environment import environment, shipped
 
 _MANY_COLUMNS = 8
-"""Columns from which on a table has little space between them."""
+"""The fewest columns of a table with little space between them."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What contenders look like on a page."""
+    """The marks and names of contenders on a page."""
 
     marks: Mapping[str, str] = field(default_factory=dict)
     """Contender -> the class of its mark."""
@@ -70,7 +70,7 @@ def marked(css: str, label: str) -> Markup:
 
 
 def render(document: Document) -> str:
-    """Return a document as a page of its own: one file, readable without network or scripts."""
+    """Return a document as a page: one file, readable without network or scripts."""
     content = drawn(document.blocks, Look(document.marks))
     links = [
         block
@@ -180,18 +180,27 @@ def _text(block: Text) -> str:
         lines = (f"<li>{_line(line)}</li>" for line in block.lines)
         before = '<section class="note" aria-label="Notes"><ul>'
         return _joined(before, lines, "</ul></section>")
+    if block.role == "remark":
+        lines = (f"<p>{_line(line)}</p>" for line in block.lines)
+        return _joined('<section class="note" aria-label="What is compared">', lines, "</section>")
     css = _ROLES.get(block.role, "")
     return "\n".join(f"<p{css}>{_line(line)}</p>" for line in block.lines)
 
 
 def _facts(block: Facts) -> str:
     facts = (
-        f"<div><dt>{escape(label)}</dt><dd>{escape(words)}</dd></div>"
+        f"<div><dt>{escape(label)}</dt><dd>{_fact(words)}</dd></div>"
         for label, words in block.facts
     )
-    if block.is_glossary:
-        return _joined('<dl class="glossary">', facts, "</dl>")
+    if block.role:
+        return _joined(f'<dl class="{block.role}">', facts, "</dl>")
     return _joined('<div class="columns"><dl>', facts, "</dl></div>")
+
+
+def _fact(words: str | Sequence[str]) -> str:
+    if isinstance(words, str):
+        return with_code(words)
+    return "".join(f"<p>{with_code(line)}</p>" for line in words)
 
 
 def _code(block: Code) -> str:
@@ -215,7 +224,7 @@ def _chart(block: Chart) -> str:
     legend = f'<p class="legend">{marks}</p>\n' if marks else ""
     caption = f"<figcaption>{escape(block.caption)}</figcaption>\n" if block.caption else ""
     css = ' class="scroll" tabindex="0"' if block.is_wide else ""
-    # A wide one is below the buttons that save it.
+    # The buttons that save a wide chart are above it.
     drawing = f'<div style="clear: both">{chart}</div>' if block.is_wide else chart
     return f"{legend}<figure{css}>{caption}{drawing}</figure>"
 

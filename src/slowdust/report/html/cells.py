@@ -109,7 +109,7 @@ def icon(rqps: float | None) -> str:
 def contender_name(name: str) -> Markup:
     """Return a contender's name as an element; a long one may break where its parts meet.
 
-    What a matrix varies, behind the first space, breaks between its points only.
+    The points of a matrix, after the first space, are not broken.
     """
     if " " in name or "=" in name:
         point = Markup('<span class="point">{}</span>')

@@ -68,5 +68,5 @@ def shipped(*names: str) -> Markup:
 
 
 def chart_library() -> Markup:
-    """Return uPlot, with its license, which asks to stand beside every copy."""
+    """Return uPlot with its license, which every copy has to include."""
     return Markup("/*\n") + shipped("uplot/LICENSE") + Markup("*/\n") + shipped(_LIBRARY)

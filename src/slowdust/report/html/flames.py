@@ -81,7 +81,7 @@ def flame_graphs(profiles: Sequence[Profile], contenders: Sequence[str]) -> dict
 
 
 def _program() -> Path | None:
-    """Find the program: `SLOWDUST_FLAMEGRAPH`, beside this Python's scripts, or on PATH."""
+    """Find the program: `SLOWDUST_FLAMEGRAPH`, next to this Python's scripts, or on PATH."""
     named = os.environ.get("SLOWDUST_FLAMEGRAPH")
     beside = Path(sysconfig.get_path("scripts")) / BINARY
     binary = named or (str(beside) if beside.is_file() else shutil.which(BINARY))
@@ -101,8 +101,8 @@ def _orders(profiles: Mapping[str, Profile], contenders: Sequence[str]) -> list[
         return orders
     for after in (profiles[name] for name in others if name in profiles):
         name, unit = after.contender, after.unit
-        there = f"{name}, in colours beside {base}: {_cost(after)}"
-        here = f"{base}, in colours beside {name}: {_cost(before)}"
+        there = f"{name}, in colours compared with {base}: {_cost(after)}"
+        here = f"{base}, in colours compared with {name}: {_cost(before)}"
         orders += [
             _Order(there, unit, after.stacks, before.stacks),
             _Order(here, unit, before.stacks, after.stacks, negate=True),
@@ -143,7 +143,7 @@ def _drawing_by(program: Path) -> Callable[[_Order], FlameGraph]:
 def _lines(order: _Order) -> str:
     """Return the graph's stacks as the program reads them; costs are whole numbers.
 
-    In a differential graph the number beside a stack's cost is what it would be if its innermost
+    In a differential graph the number next to a stack's cost is what it would be if its innermost
     function had changed there as it did over all stacks: versions seldom have whole stacks alike.
     """
     if order.beside is None:

@@ -1,4 +1,4 @@
-"""What the page shows: its rows, failures, metrics and marks."""
+"""The content of a page: its rows, failures, metrics and marks."""
 
 from __future__ import annotations
 
@@ -28,24 +28,23 @@ from slowdust.analysis.work import WORK_MARGIN, has_work
 from slowdust.benchmarks import BENCHMARKS, measured_in_steps
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.benchmarks.sysbench import SYSBENCH
-from slowdust.ratios import Amount, Verdict
-from slowdust.report.answer import Line, Passage, beginning, lines, passages
+from slowdust.report.answer import other_warnings
 from slowdust.report.charts.curves import as_json
 from slowdust.report.charts.marks import Mark, marks_of
+from slowdust.report.document import Section, text
 from slowdust.report.html import cells
-from slowdust.report.html.blocks import Look
+from slowdust.report.html.blocks import Look, drawn
 from slowdust.report.html.cells import sla_failure
 from slowdust.report.numbers import percent
+from slowdust.report.report import opening
 from slowdust.stats.blocks import Step
-from slowdust.stats.verdict import DIFFERENT
 from slowdust.store.manifest import StepFailure
+from slowdust.units import known
 from slowdust.wording import (
     LONGEST_UNBROKEN,
-    beyond_margin,
     listing,
     matrix_labels,
     matrix_points,
-    short_names,
 )
 
 LONG_STEPS = "steps"
@@ -94,9 +93,9 @@ class TableGroup:
 
 
 def rows_of(report: Report) -> list[Row]:
-    """Return rows grouped by benchmark and group, both in the order in which they first appear.
+    """Return rows grouped by benchmark and group, both in their order of appearance.
 
-    Long steps build on those before them: their order is their only group.
+    Long steps depend on earlier steps, so they are one group in their order.
     """
     others = [name for name in report.contenders if name != report.base]
     steps = by_step(report.results)
@@ -153,7 +152,7 @@ def _anchor(step: Step, taken: set[str]) -> str:
 
 
 LONGEST_LOG = 8
-"""The number of lines of a log from which on it is folded."""
+"""The number of lines of a log that is folded."""
 
 
 @dataclass(frozen=True)
@@ -189,21 +188,21 @@ def of_step(failures: Sequence[Failure], step: Step) -> tuple[Failure, ...]:
 
 
 def failed_contenders(failures: Sequence[Failure], row: Row) -> Mapping[str, int]:
-    """Return contender -> how many incarnations of the row's step it did not finish."""
+    """Return contender -> the number of starts where the row's step failed."""
     if not row.long:
         return {}
     return dict(Counter(failure.step.contender for failure in of_step(failures, row.step)))
 
 
 OFFERED = ("server_cpu_us", "p50_us", "p99_us", "read_kb", "write_kb")
-"""The keys of the metrics that can be chosen beside work, in their order."""
+"""The keys of the metrics that can be chosen, after work."""
 
 Shown = tuple[str, str, str]
 """A ratio, its interval and its verdict: less, more, same or unsure."""
 
 
 class SwitchedMetric(NamedTuple):
-    """A metric with a comparison in some row; its cells by row and contender beside the base."""
+    """A metric with a comparison in some row."""
 
     key: str
     label: str
@@ -212,7 +211,7 @@ class SwitchedMetric(NamedTuple):
 
 
 def switched_metrics(rows: Sequence[Row]) -> tuple[SwitchedMetric, ...]:
-    """Return the metrics of which any row has a ratio, work by instructions first."""
+    """Return the metrics with a ratio in any row, work first."""
     known = {metric.key: metric for metric in COMPARED}
     metrics = [SwitchedMetric("work", "work", {row.anchor: _works(row) for row in rows})]
     for metric in (known[key] for key in OFFERED):
@@ -250,15 +249,10 @@ MOST_IN_ONE_FOREST = 4
 """The number of contenders beyond which each gets a forest plot of its own."""
 
 MOST_IN_OVERVIEW = 10
-"""The number of tests that are columns beside each other, where the contenders are rows."""
+"""The most tests that are columns of a table whose rows are contenders."""
 
 MOST_CELLS = 200
 """The number of results beyond which details are drawn when they are unfolded."""
-
-HOST_FACTS_IN_LINE = 4
-
-_VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
-_AMOUNTS: tuple[Amount, ...] = ("more", "less", "same", "unsure")
 
 
 @dataclass(frozen=True)
@@ -280,7 +274,7 @@ class Page:
 
     @cached_property
     def compared(self) -> tuple[str, ...]:
-        """The contenders beside the base that have a relative rate somewhere."""
+        """The contenders that have a relative rate in any test."""
         rated = {result.contender for result in self.report.results if result.ratio is not None}
         return tuple(name for name in self.others if name in rated)
 
@@ -295,7 +289,7 @@ class Page:
 
     @cached_property
     def look(self) -> Look:
-        """What contenders look like in tables."""
+        """The marks and names of contenders in tables."""
         names = {}
         for name, head in self.heads.items():
             shown = cells.contender_name(head)
@@ -318,7 +312,7 @@ class Page:
 
     @cached_property
     def failed_in(self) -> Mapping[str, Mapping[str, int]]:
-        """Anchor of a row -> contender -> incarnations in which it did not finish the step."""
+        """Anchor of a row -> contender -> the number of starts with a failed step."""
         return {row.anchor: failed_contenders(self.failures, row) for row in self.rows}
 
     @cached_property
@@ -393,8 +387,8 @@ class Page:
     def column(self, items: Iterable[object], field: str) -> bool:
         """Return whether a table of `items` has a column for a field of theirs.
 
-        A reader shall see what was not measured. Imported runs lack so much that they have only the
-        columns with a value.
+        A column without values shows that something was not measured. Imported runs lack many
+        values, so they have only columns with a value.
         """
         return self.report.repeated or any(getattr(item, field) is not None for item in items)
 
@@ -427,78 +421,18 @@ class Page:
             fields.setdefault(percentile.margin, []).append(percentile.field)
         return ", ".join(f"{percent(margin)} for {listing(f)}" for margin, f in fields.items())
 
-    @property
-    def answer(self) -> list[Line]:
-        return lines(self.report)
-
-    @property
-    def beginning(self) -> list[str]:
-        """The sentences of the tl;dr that come before the notes."""
-        return beginning(self.report)
-
-    @property
-    def tldr(self) -> list[Passage]:
-        """The tl;dr behind its beginning."""
-        return passages(self.report)
+    @cached_property
+    def opening(self) -> Markup:
+        """The answer, the notes, the summary and the warnings, as HTML."""
+        warnings = other_warnings(self.report)
+        listed = Section("Warnings", [text(*warnings, role="note")]) if warnings else None
+        return drawn(known([*opening(self.report), listed]), self.look)
 
     @cached_property
     def overview(self) -> tuple[Row, ...]:
         """The columns of a table of contenders by tests, for more contenders than tests."""
         many = len(self.others) > MOST_IN_ONE_FOREST
         return self.rows if many and len(self.rows) <= MOST_IN_OVERVIEW else ()
-
-    @cached_property
-    def tallies(self) -> Mapping[str, Mapping[str, int]]:
-        """Contender -> verdict -> the number of steps that ended with it."""
-        cells = [cell for row in self.rows for cell in row.cells if cell is not None]
-        verdicts = {
-            name: Counter(cell.verdict for cell in cells if cell.contender == name)
-            for name in self.others
-        }
-        return {
-            name: {word: counts[word] for word in _VERDICTS if word in counts}
-            for name, counts in verdicts.items()
-        }
-
-    @cached_property
-    def work_tallies(self) -> Mapping[str, Mapping[Amount, int]]:
-        """Contender -> verdict on work -> the number of steps that ended with it."""
-        verdicts = {
-            name: Counter(
-                result.work.verdict
-                for result in self.report.results
-                if result.contender == name and result.work is not None
-            )
-            for name in self.others
-        }
-        return {
-            name: {amount: counts[amount] for amount in _AMOUNTS if counts[amount]}
-            for name, counts in verdicts.items()
-        }
-
-    @cached_property
-    def sizes(self) -> Mapping[str, Mapping[str, str]]:
-        """Contender -> faster or slower -> how many are so beyond the margin, in words."""
-        sizes: dict[str, dict[str, str]] = {name: {} for name in self.others}
-        for name in self.others:
-            for verdict in DIFFERENT:
-                changed = [
-                    result.ratio
-                    for result in self.report.results
-                    if result.contender == name and result.ratio and result.verdict == verdict
-                ]
-                if changed:
-                    beyond = sum(each.lies_beyond_margin for each in changed)
-                    sizes[name][verdict] = beyond_margin(beyond, len(changed), self.report.margin)
-        return sizes
-
-    @cached_property
-    def host_line(self) -> str:
-        facts = [
-            f"{value} CPUs" if label == "CPUs" else value
-            for label, value in self.report.host.items()
-        ]
-        return " · ".join(facts[:HOST_FACTS_IN_LINE])
 
 
 def page_of(report: Report) -> Page:
@@ -508,6 +442,6 @@ def page_of(report: Report) -> Page:
         rows=tuple(rows),
         marks=marks_of(report.contenders, report.base),
         names=matrix_labels(report.contenders) or {name: name for name in report.contenders},
-        short_names=short_names(report.contenders),
+        short_names=report.short_names,
         failures=failures_of(report.failed_steps, rows),
     )

@@ -1,4 +1,4 @@
-"""The sections of the page: those of the document, and those that a template draws of a view."""
+"""The sections of the page: sections of the document, and views that templates draw."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def forests(page: Page) -> list[Forest]:
 
 
 PointOf = Callable[[Result, Mark], ForestPoint | None]
-"""Function of a result and its contender's mark: what is drawn of it, if anything is known."""
+"""Function that returns the point of a result, given the mark of its contender."""
 
 
 def _forest_groups(page: Page, names: Sequence[str], point_of: PointOf) -> list[ForestGroup]:
@@ -98,7 +98,7 @@ class Section:
     link: str
     """The words of its link in the navigation; empty where it has none."""
     view: object
-    """What the template shows, or the section itself; None: the section is left out."""
+    """The view of the template, or the drawn section; None without content."""
 
     @property
     def is_drawn(self) -> bool:
@@ -110,7 +110,7 @@ def sections_of(
 ) -> list[Section]:
     """Return the sections of a page that have something to show, in their order.
 
-    That of the tests is where the first section stands that has a part below each test.
+    The tests stand at the place of the last section that is split by tests.
     """
     sections = [
         *(

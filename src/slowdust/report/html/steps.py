@@ -32,8 +32,8 @@ _NOTHING = RoleSecond(0, 0, 0, 0)
 def rates(role: Role, use: RoleUse, worked: Second) -> list[float | None]:
     """Return rows, or statements, per second over the time that the role had work to do.
 
-    Seconds after its last completion are 0; a short last second is scaled up; a very short one is
-    left out, with all that ended later.
+    Seconds after its last completion are 0. A short last second is scaled up, and a very short one
+    is omitted.
     """
     length = _seconds_of(worked)
     work = enumerate([*use.per_second, *([_NOTHING] * length)][:length])
@@ -123,7 +123,7 @@ SHORTEST_WITH_GRAPHS: Second = 2.0
 """A shorter step has at most one whole second: a point, and no line."""
 
 LEAST_LATENESS: Second = 0.2
-"""The least lateness of a write from which lateness and backlog have graphs."""
+"""The smallest lateness of a write that has graphs of lateness and backlog."""
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,8 @@ def _graphs(
         if any(kept.max_lag_ns / 1e9 >= LEAST_LATENESS for kept in _schedules(runs, role)):
             late = _role_lines(runs, role, late_us)
             graphs.append(Graph(f"How late {role.statements} began", late, response_time=True))
-            behind = _role_lines(runs, role, lambda use, _: backlog(use))
-            graphs.append(Graph(f"Backlog of {role.name}s, rows", behind))
+            due = _role_lines(runs, role, lambda use, _: backlog(use))
+            graphs.append(Graph(f"Backlog of {role.name}s, rows", due))
     cpus = _lines(runs, lambda run: server_cpus(run.detail.samples))
     written = _lines(runs, lambda run: server_written_mb(run.detail.samples))
     graphs.append(Graph("CPUs used by the server", cpus))
@@ -238,15 +238,15 @@ def _schedules(runs: Sequence[_Detailed], role: Role) -> list[WriteSchedule]:
 def _role_lines(
     runs: Sequence[_Detailed], role: Role, read: Callable[[RoleUse, Second], list[float | None]]
 ) -> tuple[Line, ...]:
-    """Return the lines of a role; `read` gets its use, and for how long it had work to do."""
+    """Return the lines of a role; `read` gets its use and the time that it had work to do."""
 
     def values_of(run: _Detailed) -> list[float | None]:
         use = run.detail.roles[role.name]
         if use.printed is not None and not use.per_second:
-            return []  # nothing but its rate is known
-        # Beside queries there is work until the end; without, the last row of a role ends it.
-        beside = run.detail.target is not None
-        worked = paced_seconds(use, run.record.measured.seconds) if beside else use.seconds
+            return []  # only its rate is known
+        # A paced role has work until the end of the step, another one until its last row.
+        is_paced = run.detail.target is not None
+        worked = paced_seconds(use, run.record.measured.seconds) if is_paced else use.seconds
         return [] if worked is None else read(use, worked)
 
     return _lines([run for run in runs if role.name in run.detail.roles], values_of)

@@ -27,7 +27,7 @@ from slowdust.store.slice import Slice
 from slowdust.units import Second, known
 
 Named = Mapping[str, object]
-"""What a part of the template shows, by name."""
+"""Name -> value of a part of the template."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class TestView:
     charts: Named | None
     """The charts of a test that was measured in slices: of rates, ratios, seconds.
 
-    A large page has only that of ratios: the others would be most of the file.
+    A large page has only the chart of ratios, since the others would be most of the file.
     """
     open_loop: tuple[Named, ...]
     """How each contender kept the schedule of an open-loop run, over all its slices."""

@@ -32,17 +32,14 @@ from slowdust.report.markdown.table import pale, table, unescaped
 
 
 def render(document: Document) -> str:
-    """Return a document whose texts of others are `escaped`."""
+    """Return a document whose foreign texts are `escaped`."""
     title = [f"# {document.title}"] if document.has_title else []
     parts = [*title, *_Markdown().blocks(document.blocks, 1 + document.has_title)]
     return "\n\n".join(parts) + "\n"
 
 
 def plain(document: Document, width: int | None = None) -> str:
-    """Return a document for a terminal of so many columns that reads like Markdown.
-
-    Nothing is escaped in it.
-    """
+    """Return a document as Markdown for a terminal of `width` columns, without escapes."""
     title = [f"# {document.title}"] if document.has_title else []
     shown = _Markdown(Medium.TERMINAL, width)
     return "\n\n".join([*title, *shown.blocks(document.blocks, 1 + document.has_title)]) + "\n"
@@ -62,7 +59,7 @@ class _Markdown:
     """Columns of a terminal."""
 
     def blocks(self, blocks: Iterable[Block], level: int) -> list[str]:
-        """Return paragraphs, of which none is empty."""
+        """Return paragraphs without empty ones."""
         shown = (block for block in blocks if self.medium in block.media)
         return [part for block in shown for part in self._block(block, level) if part]
 
@@ -72,8 +69,13 @@ class _Markdown:
                 return [_text(block)]
             case Items():
                 return ["\n".join(_items(block))]
+            case Facts() if block.role == "answer":
+                return ["\n".join(_answer(block))]
             case Facts():
-                rows = [[label, value] for label, value in block.facts]
+                rows = [
+                    [label, value if isinstance(value, str) else " ".join(value)]
+                    for label, value in block.facts
+                ]
                 return ["\n".join(table(["", ""], rows, left=2))]
             case Code():
                 return [_code(block)]
@@ -102,6 +104,15 @@ class _Markdown:
                 heads.pop()
                 lines = table(heads, [row[: len(heads)] for row in rows], left)
         return "\n".join(lines)
+
+
+def _answer(block: Facts) -> Iterator[str]:
+    for label, words in block.facts:
+        if isinstance(words, str):
+            yield f"- **{label}**: {words}"
+        else:
+            yield f"- **{label}**"
+            yield from (f"  - {line}" for line in words)
 
 
 def _items(block: Items) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Markdown tables that also read well in a terminal, and texts of others made safe for them."""
+"""Markdown tables that also read well in a terminal, and escapes for foreign texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import msgspec
 from slowdust.report.document import ABSENT
 
 PALE = "In parentheses: unsure."
-"""The explanation of `pale`, for tables that have such cells."""
+"""The explanation of `pale`, for tables with such cells."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> list[str]:
@@ -34,7 +34,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: int) -> li
 
 
 def or_absent(value: float | None, form: Callable[[float], str]) -> str:
-    """Return a value as `form` prints it, or the sign that there is none."""
+    """Return a value as `form` prints it, or `ABSENT`."""
     return ABSENT if value is None else form(value)
 
 
@@ -53,7 +53,7 @@ def _in_a_row(cell: str) -> str:
 
 
 _MARKUP = re.compile(r"<(?=[A-Za-z/!?])|(?<=\])\((?=[^\s)])|(?<=!)\[|(?<=\])\[|(?<=\]):")
-"""What begins an element of HTML, and what makes a link or picture of a text in brackets."""
+"""Beginnings of HTML elements, links and pictures."""
 
 _ESCAPED = re.compile(r"\\([<(\[:])")
 
@@ -61,40 +61,45 @@ _Content = TypeVar("_Content")
 
 
 def escape(text: str) -> str:
-    """Return a text as Markdown that shows it."""
+    """Return a text with Markdown's markup escaped."""
     return _MARKUP.sub(lambda found: f"\\{found[0]}", text)
 
 
 def unescaped(text: str) -> str:
-    """Return a text of escaped content as it was, for code."""
+    """Return an escaped text as it was, for code."""
     return _ESCAPED.sub(r"\1", text)
 
 
 def escaped(content: _Content) -> _Content:
     """Return content, a tree of structures, lists and texts, with all texts escaped."""
-    return cast("_Content", _escaped(content))
+    return mapped(content, escape)
 
 
-def _escaped(value: object) -> object:
+def mapped(content: _Content, change: Callable[[str], str]) -> _Content:
+    """Return content, a tree of structures, lists and texts, with each text changed."""
+    return cast("_Content", _mapped(content, change))
+
+
+def _mapped(value: object, change: Callable[[str], str]) -> object:
     if type(value) is str:
-        return escape(value)
+        return change(value)
     if isinstance(value, msgspec.Struct):
-        changed = _changed({name: getattr(value, name) for name in value.__struct_fields__})
+        own = {name: getattr(value, name) for name in value.__struct_fields__}
+        changed = _changed(own, change)
         return msgspec.structs.replace(value, **changed) if changed else value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = (field.name for field in dataclasses.fields(value) if field.init)
-        changed = _changed({name: getattr(value, name) for name in fields})
+        changed = _changed({name: getattr(value, name) for name in fields}, change)
         return dataclasses.replace(value, **changed) if changed else value
     if isinstance(value, Mapping):
-        return {_escaped(key): _escaped(item) for key, item in value.items()}
+        return {_mapped(key, change): _mapped(item, change) for key, item in value.items()}
     if type(value) is list:
-        return [_escaped(item) for item in value]
+        return [_mapped(item, change) for item in value]
     if type(value) is tuple:
-        return tuple(_escaped(item) for item in value)
+        return tuple(_mapped(item, change) for item in value)
     return value
 
 
-def _changed(fields: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields that are others when they are escaped."""
-    after = {name: _escaped(value) for name, value in fields.items()}
+def _changed(fields: Mapping[str, object], change: Callable[[str], str]) -> dict[str, object]:
+    after = {name: _mapped(value, change) for name, value in fields.items()}
     return {name: value for name, value in after.items() if value != fields[name]}

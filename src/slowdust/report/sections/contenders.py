@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from slowdust.analysis.model import ContenderInfo, Report
 from slowdust.analysis.results.contenders import unknown_settings
-from slowdust.analysis.story.bands import changes_beside_tldr
+from slowdust.analysis.story.bands import changes_after_summary
 from slowdust.report import answer
 from slowdust.report.document import (
     ABSENT,
@@ -30,13 +30,12 @@ from slowdust.report.document import (
 )
 from slowdust.report.markdown.table import or_absent
 from slowdust.report.numbers import size
-from slowdust.wording import counted
 
 _MB = 1 << 20
 
 
 def contenders(report: Report) -> Section:
-    """Return versions and their sources, with binaries and settings where these are known."""
+    """Return versions and their sources, with binaries and settings if these are known."""
     known = report.repeated
     infos = report.contender_info
     particulars = {
@@ -65,8 +64,8 @@ def contenders(report: Report) -> Section:
         for place, info in enumerate(infos)
     ]
     heads: Heads = ["contender", "version", *(["binary"] if known else []), "source", *particulars]
-    settings = "settings that differ from the base's" if known else "config"
-    # A page has a table of them.
+    settings = "settings that differ from the base" if known else "config"
+    # A page has a table of all settings.
     last = Column(settings, media=Medium.TEXT if known else Medium.ALL)
     columns: Heads = [*heads, last, *(Column(title, media=Medium.HTML) for title in of_page)]
     unknown = unknown_settings(infos)
@@ -105,17 +104,17 @@ def _settings(info: ContenderInfo) -> str:
 
 
 def _all_settings(report: Report) -> list[Section]:
-    """Return the settings that differ from the base's, and all, for a page."""
+    """Return the settings that differ from the base, and all settings, for a page."""
     infos = report.contender_info
     differing = sorted({name for info in infos for name in info.differing})
     names = sorted({name for info in infos for name in info.settings})
     if not report.repeated:
-        same = "Not known: archives name configs, not what is in them."
+        same = "Unknown: archives contain the names of configs, not their settings."
     else:
         same = "The same for every contender." if len(infos) > 1 else "Only one contender."
-    title = f"All that is set: {counted(len(names), 'setting')}"
+    title = f"All settings ({len(names)})"
     blocks: list[Block] = [
-        text("Those that differ from the base's." if differing else same, role="lead"),
+        text("Settings that differ from the base:" if differing else same, role="lead"),
         *([_settings_table(infos, differing, "Settings that differ")] if differing else []),
         *([Folded(title, [_settings_table(infos, names, "All settings")])] if names else []),
     ]
@@ -123,7 +122,7 @@ def _all_settings(report: Report) -> list[Section]:
 
 
 def _settings_table(infos: Sequence[ContenderInfo], names: Sequence[str], name: str) -> Table:
-    """Return a row for each setting, or for each contender where these are more."""
+    """Return a row for each setting, or for each contender if these are more."""
     heads: Heads = ["setting", *(Column(info.name, contender=info.name) for info in infos)]
     rows: list[Cells] = [
         [Cell(each, is_code=True), *(_setting(info, each) for info in infos)] for each in names
@@ -142,7 +141,7 @@ def _setting(info: ContenderInfo, name: str) -> Cell:
 
 
 def state_of_host(report: Report) -> Section | None:
-    """Return what was bad about the host, with the commands that mend it."""
+    """Return the problems of the host, with commands that correct them."""
     if not report.findings:
         return None
     bad: list[Line] = []
@@ -155,13 +154,13 @@ def state_of_host(report: Report) -> Section | None:
 
 
 def group_changes(report: Report) -> Section | None:
-    """Return what each group of tests did from version to version."""
-    if not (changes := changes_beside_tldr(report)):
+    """Return the changes of each group of tests from version to version."""
+    if not (changes := changes_after_summary(report)):
         return None
-    how_sure = "How large changes are, not how sure."
+    sizes = "Sizes of changes, without significance."
     if report.repeated:
-        how_sure = "How large changes are; those whose verdict is unsure are counted."
-    about = f"{how_sure} The common result is the median test's."
+        sizes = "Sizes of changes, with the number of unsure tests."
+    about = f"{sizes} The common result is the result of the median test."
     return Section(
         "Version by version" if changes[0].line else "Group by group",
         [text(about, role="lead"), Items(answer.titled(changes))],
@@ -170,12 +169,12 @@ def group_changes(report: Report) -> Section | None:
 
 
 def method(report: Report) -> Section | None:
-    """Return how it was measured."""
+    """Return the method."""
     facts = Facts([*report.method.items()])
     return Section("Method", [facts], "method", "Method") if report.method else None
 
 
 def host(report: Report) -> Section | None:
-    """Return the host that it was measured on."""
+    """Return the facts about the host."""
     facts = Facts([*report.host.items()])
     return Section("Host", [facts], "hardware", "Hardware") if report.host else None

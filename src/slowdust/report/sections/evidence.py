@@ -1,4 +1,4 @@
-"""Why contenders differ: the parts of a change, exact evidence, waits, functions and plans."""
+"""Evidence of changes: parts of the time, exact amounts, waits, functions and plans."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ COSTS: Mapping[ProfileSource, str] = {
     "callgrind": "instructions counted by callgrind",
     "perf": "CPU time sampled by perf",
 }
-"""What a profile consists of, by its source."""
+"""Source of a profile -> the costs in it."""
 _MOST_CALLS = 3
 MARK_EXPLAINED = f"Lines with {MARK_OF_PLAN.strip()} differ."
 
 
 def of_changes(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return the parts of each change that is explained, which a page draws."""
+    """Return the parts of each explained change, with charts for a page."""
     del report
     changed = [
         (result, explanation)
@@ -74,8 +74,8 @@ def of_changes(report: Report, results: Sequence[Result]) -> Section | None:
         for result, explanation in changed
     ]
     about = (
-        "Time per operation relative to the base's, with its 95% interval; the parts behind it\n"
-        "multiply to it."
+        "Time per operation relative to the base, with its 95% interval. The product of the parts\n"
+        "is the whole."
     )
     charts = [
         Chart(
@@ -90,7 +90,7 @@ def of_changes(report: Report, results: Sequence[Result]) -> Section | None:
 
 
 def exact_evidence(result: Result) -> list[Section]:
-    """Return the exact evidence of a result, for its page."""
+    """Return the exact evidence of a result for a page."""
     if not result.evidence:
         return []
     rows: list[Cells] = [
@@ -102,9 +102,10 @@ def exact_evidence(result: Result) -> list[Section]:
         for each in result.evidence
     ]
     about = (
-        f"{result.contender}, per {operation(result.unit)}. Other programs on the host do not move "
-        'these amounts, but for times of planning. "Explains" is the share of the change of time '
-        "that an amount can explain."
+        f"{result.contender}, per {operation(result.unit)}. Other programs on the host do not "
+        "affect "
+        'these amounts, except times of planning. "Explains" is the share of the change of time '
+        "that an amount may explain."
     )
     heads: Heads = ("kind", "", "base", "contender", "ratio", "explains")
     name = f"Exact evidence of {result.contender}"
@@ -130,8 +131,8 @@ def function_changes(report: Report, results: Sequence[Result]) -> Section | Non
         _changes(each, report.base) for each in report.function_changes if _is_of(each, results)
     ]
     about = (
-        "Costs per operation: own is what a function does itself, inclusive (incl.) with all that\n"
-        "it calls. Own changes add up to the whole change."
+        "Costs per operation: own without callees, inclusive (incl.) with callees. Own\n"
+        "changes add up to the whole change."
     )
     return Section("Functions", [text(about, role="lead"), *parts]) if parts else None
 
@@ -156,7 +157,7 @@ def _changes(changes: FunctionChanges, base: str) -> Section:
         name = counted(changes.others, "other")
         rows.append([name, "", "", signed_amount(changes.others_change), part, *[ABSENT] * 4])
     sentences = [
-        f"{amount(changes.total)} {changes.unit} beside the {amount(changes.base_total)} of "
+        f"{amount(changes.total)} {changes.unit} compared with {amount(changes.base_total)} of "
         f"{base}: {signed_amount(changes.change)}.",
         *(
             f"{name} has no symbols in {', '.join(objects)}, compared as a whole."
@@ -172,24 +173,24 @@ def _changes(changes: FunctionChanges, base: str) -> Section:
 
 
 def cost_per_operation(source: ProfileSource, unit: str) -> str:
-    """Write what a profile consists of with its unit: 'instructions per operation, ...'."""
+    """Write the costs of a profile with their unit: 'instructions per operation, ...'."""
     if source == "callgrind":  # whose unit names what it counts
         return f"{unit} per operation, counted by callgrind"
     return f"{COSTS[source]}, {unit} per operation"
 
 
 def basis_of(changes: FunctionChanges) -> str:
-    """Write how much samples say, or how many functions were matched by their calls.
+    """Write the number of samples, or of functions that were matched by their calls.
 
-    Empty for profiles that have neither samples nor calls.
+    Empty for profiles without samples and calls.
     """
     if changes.matched is not None:
         return " ".join(_matches(changes, changes.matched))
     if changes.samples is None or changes.base_samples is None:
         return ""
     return (
-        f"These are {counted(changes.samples, 'sample')} beside {changes.base_samples:,} of the "
-        "base: functions are listed only where their change is larger than the error of sampling."
+        f"{counted(changes.samples, 'sample')}, and {changes.base_samples:,} of the base: "
+        "functions are listed if their change is larger than the sampling error."
     )
 
 
@@ -197,19 +198,19 @@ def _matches(changes: FunctionChanges, matched: int) -> Iterator[str]:
     if matched:
         yield (
             f"{counted(matched, 'function')} that moved, or were renamed, inlined or split, are "
-            "counted with their counterparts."
+            "matched with their counterparts."
         )
     if changes.came or changes.went:
         yield (
-            f"Functions without a counterpart came with {amount(changes.came)} and went with "
-            f"{amount(changes.went)}."
+            f"Functions without a counterpart: {amount(changes.came)} in new ones, "
+            f"{amount(changes.went)} in removed ones."
         )
 
 
 def own_costs(changes: FunctionChanges, most: int) -> list[list[str]]:
-    """Return rows of functions, what became of each, its own costs, their change, and its share.
+    """Return rows of functions: name, fate, own costs, their change, and its share.
 
-    They are `most` at most; the last row is of all others.
+    At most `most` functions have a row; the last row sums up all others.
     """
     rows = [
         [
@@ -231,11 +232,11 @@ def own_costs(changes: FunctionChanges, most: int) -> list[list[str]]:
 
 
 def waits(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return what the sessions of each contender waited for."""
+    """Return the waits of the sessions of each contender."""
     parts = [_of_contender(each) for each in report.waits if _is_of(each, results)]
     about = (
-        "Per operation, of all sessions, in windows of their own that are not timed: observing\n"
-        "costs, so shares and differences count. A wait may contain another one."
+        "Per operation, of all sessions, in separate windows without timing: observation costs\n"
+        "time, so read shares and differences. A wait may contain another one."
     )
     return Section("Waits", [text(about, role="lead"), *parts]) if parts else None
 
@@ -271,7 +272,7 @@ def _of_contender(waits: ContenderWaits) -> Section:
 
 
 def facts_of_waits(waits: ContenderWaits) -> list[str]:
-    """Return sentences about the calls of fsync, and about how the server's threads slept."""
+    """Return sentences about calls of fsync, and about sleeps of the server's threads."""
     sentences = []
     if (syncs := waits.syncs) is not None:
         if syncs.us is None or syncs.per_operation < FEWEST_SYNCS:
@@ -279,8 +280,8 @@ def facts_of_waits(waits: ContenderWaits) -> list[str]:
         else:
             sentences.append(
                 f"Calls of {' and '.join(syncs.calls)} per operation: "
-                f"{amount(syncs.per_operation)}{_beside(syncs.per_operation_beside)}, "
-                f"{amount(syncs.us)} µs each{_beside(syncs.us_beside)}."
+                f"{amount(syncs.per_operation)}{_of_base(syncs.per_operation_beside)}, "
+                f"{amount(syncs.us)} µs each{_of_base(syncs.us_beside)}."
             )
     if waits.sessions is not None and waits.sessions.asleep_us:
         asleep = [
@@ -296,12 +297,12 @@ def change_of_wait(beside: Difference) -> str:
     return f"{signed_amount(beside.change)} [{amount(beside.low)}, {amount(beside.high)}]"
 
 
-def _beside(beside: Difference | None) -> str:
+def _of_base(beside: Difference | None) -> str:
     return "" if beside is None else f" (base {amount(beside.base)})"
 
 
 def plans(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return the statements that contenders execute in different ways."""
+    """Return the statements with plans that differ."""
     tests = {result.test for result in results}
     blocks = [
         block for each in report.plan_differences if each.test in tests for block in _plans(each)
@@ -323,8 +324,8 @@ def _plans(difference: PlanDifference) -> list[Block]:
 
 
 def same_plans(report: Report, test: str) -> list[Block]:
-    """Return which contenders were seen to execute a test's statements as the base does."""
+    """Return the contenders with the plans of the base in a test."""
     names = report.same_plans.get(test, ())
     if not names:
         return []
-    return [text(f"The plan is the same as the base's: {', '.join(names)}.", media=Medium.HTML)]
+    return [text(f"The plan of the base is unchanged on {', '.join(names)}.", media=Medium.HTML)]

@@ -29,12 +29,12 @@ from slowdust.report.sections.hosts import absolute
 from slowdust.wording import TRANSACTION_RATES, listing, operation
 
 _ALWAYS = ("server", "client")
-"""Probes whose metrics have a column even where nothing was measured."""
+"""Probes whose metrics always have a column."""
 _QUERIES = "queries/s"
 
 
 def per_operation(report: Report, results: Sequence[Result]) -> Section:
-    """Return the base's values per operation, and each contender relative to it."""
+    """Return the values of the base per operation, and each contender relative to it."""
     columns = _columns(report, results)
     rows: list[Cells] = [
         [
@@ -48,9 +48,9 @@ def per_operation(report: Report, results: Sequence[Result]) -> Section:
         for metric, media in columns
     ]
     about = [
-        "The base's values; of the others, the multiple of the base's (x).",
+        "Values of the base; for the others, the multiple of the base (x).",
         *_what_operations_are(report, results),
-        *_explained(results, "Behind a multiple its 95% interval and verdict."),
+        *_explained(results, "A multiple has its 95% interval and its verdict."),
     ]
     shown = table([*STEP_OF_TEST, *heads], rows, left=1, name="Hardware per operation")
     on_page = any(Medium.HTML in media for _, media in columns)
@@ -62,9 +62,9 @@ def per_operation(report: Report, results: Sequence[Result]) -> Section:
 
 
 def _columns(report: Report, results: Sequence[Result]) -> list[tuple[Metric, Medium]]:
-    """Return the metrics for the table; a page has some that Markdown has no room for.
+    """Return the metrics of the table; a page has more than Markdown has room for.
 
-    The host's count in Markdown only where nothing is known of the server alone.
+    Markdown has metrics of the host only if the server was not measured.
     """
     measured = {key for result in report.results for key in result.per_op}
     titled = [metric for metric in METRICS if metric.markdown is not None]
@@ -88,7 +88,7 @@ def _columns(report: Report, results: Sequence[Result]) -> list[tuple[Metric, Me
 
 
 def _what_operations_are(report: Report, results: Sequence[Result]) -> list[str]:
-    """Return the sentence about operations, where they are what the rates count."""
+    """Return the sentence that defines an operation."""
     if SYSBENCH.name in report.benchmarks:
         units = {r.test: operation(r.unit) for r in results if r.unit != _QUERIES}
         others = [f", in {test} a {unit}" for test, unit in units.items() if unit != "operation"]
@@ -117,13 +117,13 @@ def _multiple(value: float) -> str:
 
 
 def _explained(results: Sequence[Result], explanation: str) -> list[str]:
-    """Return the explanation of the comparisons, and of pale ones, where there are such."""
+    """Return the explanation of comparisons, if there are any."""
     verdicts = {each.verdict for result in results for each in result.compared.values()}
     return [*([explanation] if verdicts else []), *([PALE] if "unsure" in verdicts else [])]
 
 
 def counters(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return the hardware counters of each contender relative to the base's."""
+    """Return the hardware counters of each contender relative to the base."""
     parts = []
     for name in report.contenders[1:]:
         compared = [r for r in results if r.contender == name and r.counters_relative]
@@ -135,12 +135,12 @@ def counters(report: Report, results: Sequence[Result]) -> Section | None:
         if rows:
             heads = ["counter", *(result.test for result in compared)]
             parts.append(Section(name, [table(heads, rows, left=1, name=f"Counters of {name}")]))
-    about = text("The clock rate first.", role="lead")
+    about = text("Changes relative to the base; the clock rate is first.", role="lead")
     return Section("Counters per query, relative", [about, *parts]) if parts else None
 
 
 def latency(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return percentiles of response times, those of others with their ratios to the base's."""
+    """Return percentiles of response times, with their ratios to the base."""
     times = shown_times(report, results)
     if not times or all(result.latency_us is None for result in results):
         return None
@@ -151,7 +151,7 @@ def latency(report: Report, results: Sequence[Result]) -> Section | None:
         ]
         for result in results
     ]
-    ratios = "Behind a time its multiple of the base's (x), with its 95% interval and verdict."
+    ratios = "Times, each with its multiple of the base (x), the 95% interval and the verdict."
     explained = _explained(results, ratios)
     return Section(
         "Response time, microseconds",

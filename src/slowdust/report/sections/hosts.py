@@ -1,4 +1,4 @@
-"""What hosts, their storage and their memory have to do with the results."""
+"""Hosts, storage and memory."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from slowdust.units import known
 from slowdust.wording import counted, shortened
 
 MOST_COLUMNS = 8
-"""The most hosts that have a column each; of more the lowest and the highest are shown."""
+"""The most hosts with a column each; of more hosts the lowest and the highest are shown."""
 _EXPLAINED = (
-    "Each host's own rqps with its 95% interval; all hosts together have what differs from host "
-    "to host in theirs."
+    "rqps of each host with its 95% interval. The interval of all hosts together includes "
+    "variation between hosts."
 )
 _ODD = " A host with ! disagrees with the others."
 
 
 def by_host(report: Report) -> Section | None:
-    """Return the hosts, and the results by host if several measured."""
+    """Return the hosts, and the results by host if there are several."""
     if not report.hosts:
         return None
     heads: Heads = (
@@ -61,7 +61,7 @@ def by_host(report: Report) -> Section | None:
 
 
 def overview(report: Report) -> list[str]:
-    """Return a line about each host, as a terminal shows it."""
+    """Return a line about each host for a terminal."""
     width = max((len(host.name) for host in report.hosts), default=0)
     return [
         f"{host.name:<{width}}  {host.group}: {counted(host.incarnations, 'start')}, "
@@ -106,7 +106,7 @@ def _of_host(report: Report, result: Result, host: HostResult | None) -> Cell:
     if host is None:
         return Cell()
     odd = [
-        f"{ratio(each.ratio)} times that of {shortened(each.others)}"
+        f"{ratio(each.ratio)} times the ratio of {shortened(each.others)}"
         for each in report.host_disagreements
         if each.host == host.host
         and each.contender == result.contender
@@ -126,17 +126,17 @@ def _extremes(result: Result) -> list[Cell]:
 
 
 def _plainly(of: Ratio | None) -> Cell:
-    """Return a ratio whose number has no parentheses where it is unsure."""
+    """Return a ratio without the parentheses of an unsure one."""
     return replace(judged(of), is_pale=False)
 
 
 _EXPLAINED_READS = (
-    "Data is the size of tables and indexes over that of the page cache. Pages and bytes are those "
-    "read from storage in the slices, by all processes of the server; amplification is bytes read "
-    "over bytes of the row that an operation reads or changes. The disk's reads are direct ones of "
-    "the same file by as many threads as there are clients, beside the slices. The interval of "
-    "server / disk says how far it moves from one incarnation to another, for all contenders "
-    "alike; beside the base's it is compared block by block."
+    "Data is the size of tables and indexes relative to the page cache. Pages and bytes are read "
+    "from storage in the slices, by all processes of the server; amplification is bytes read per "
+    "byte of the row that an operation reads or changes. The disk's reads are direct reads of the "
+    "same file after slices, with one thread per client. The interval of server / disk is "
+    "its variation between starts, for all contenders together; relative to the base it is "
+    "compared block by block."
 )
 _HEADS_OF_READS = (
     Column("data / cache", media=Medium.FILE),
@@ -148,10 +148,7 @@ _HEADS_OF_READS = (
     Column("server /", unit="disk", is_brief=True),
     Column("relative to the base's", media=Medium.FILE),
 )
-_EXPLAINED_WRITES = (
-    "KB written are those of the whole step until nothing was left to be written, over all of its "
-    "updates."
-)
+_EXPLAINED_WRITES = "KB written per update of the step, until no dirty page is left."
 _HEADS_OF_WRITES = (
     Column("KB", unit="written/o"),
     Column("of these log", media=Medium.FILE),
@@ -160,7 +157,7 @@ _HEADS_OF_WRITES = (
 
 
 def storage(report: Report) -> Section | None:
-    """Return what tests beyond the page caches took of the storage, beside what it gives."""
+    """Return the use of the storage by tests of data larger than the page cache."""
     used = [result for result in report.results if result.storage is not None]
     written = [r for r in used if r.storage is not None and r.storage.written_kb is not None]
     parts = [
@@ -214,7 +211,7 @@ def _writes(_: Result, use: StorageUse) -> tuple[Cell, ...]:
 
 
 def memory(report: Report) -> Section | None:
-    """Return the peaks of memory, where contenders differ in what may change it."""
+    """Return the peaks of memory, if contenders differ in engine, environment or allocator."""
     if not report.memory:
         return None
     heads: Heads = (
@@ -226,8 +223,8 @@ def memory(report: Report) -> Section | None:
         "RSS / buffer pool",
     )
     about = (
-        "Peaks over all tests; rqps is the median over the tests, and its range. VSZ counts\n"
-        "address space that was reserved and never touched."
+        "Peaks over all tests; rqps is the median over the tests, and its range. VSZ includes\n"
+        "address space that was reserved and never used."
     )
     rows = [_peaks(peaks) for peaks in report.memory]
     shown = table(heads, rows, left=1, name="Memory by contender")
@@ -250,5 +247,5 @@ def _peaks(peaks: Memory) -> list[Cell | str]:
 
 
 def absolute(value: float) -> str:
-    """Write a value with three digits, or all those before the point."""
+    """Write a value with three digits, or with all digits before the point."""
     return f"{value:.3g}" if value < 1000 else f"{value:,.0f}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from statistics import median
 
 from slowdust.analysis.model import (
     BesideResult,
@@ -18,9 +20,10 @@ from slowdust.analysis.model import (
 from slowdust.analysis.results.main_effects import main_effects
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.sla import missed_its_sla
+from slowdust.analysis.story.changes import changes_of
 from slowdust.analysis.work import has_work
 from slowdust.benchmarks import measured_in_steps
-from slowdust.ratios import ratio
+from slowdust.ratios import Amount, Verdict, ratio
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.ratio_lines import levels_chart
 from slowdust.report.charts.trade_offs import frontier_chart, recall_chart
@@ -45,12 +48,13 @@ from slowdust.report.document import (
 )
 from slowdust.report.markdown.table import PALE, or_absent, rate
 from slowdust.report.numbers import band
+from slowdust.stats.blocks import Step
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.wording import clients, counted, rough_duration
 
 WORK = (
-    "Work: instructions per operation, relative to the base's, with its 95% interval; below 1 is\n"
-    "less. It is exact on a busy machine, too. A change of at most 1% is the same."
+    "Work: instructions per operation relative to the base, with its 95% interval. It is\n"
+    "exact on a busy machine, too. A change of at most 1% is the same."
 )
 
 
@@ -66,59 +70,127 @@ def _contenders(names: Sequence[str]) -> list[Column]:
 
 def throughput(report: Report) -> Section:
     """Return the rate of the base and the relative rates, which a page has in a table to sort."""
-    others = report.contenders[1:]
     with_work = has_work(report.results)
-    rows = []
-    for step, results in by_step(report.results).items():
-        base = results.get(report.base)
-        row: Cells = [step.test, str(step.clients)]
-        row.append(ABSENT if base is None else _rate(base))
-        if with_work:
-            instructions = None if base is None or base.work is None else base.work.instructions
-            row.append(or_absent(instructions, rate))
-        for name in others:
-            row.append(relative(results.get(name)))
-            if with_work:
-                row.append(relative_work(results.get(name)))
-        rows.append(row)
-    kinds = ["", " work"] if with_work else [""]
-    heads = [f"{name}{kind}" for name in others for kind in kinds]
-    of_base = [report.base, "instructions/o"] if with_work else [report.base]
     unsure = any(
         result.verdict == "unsure" or (result.work and result.work.verdict == "unsure")
         for result in report.results
     )
     about = [_how_compared(report), *([WORK] if with_work else []), *([PALE] if unsure else [])]
     all_time = (
-        "Where a typical ratio stands behind a verdict, stalls make all time differ from it: the\n"
-        "ratio, interval and verdict are those of all operations over all time."
+        "Where a typical ratio follows a verdict, the base or the contender stalled: the ratio,\n"
+        "the interval and the verdict are about all operations over all time."
     )
     is_typical = any(result.typical_beside is not None for result in report.results)
     return Section(
         "Throughput and work" if with_work else "Throughput",
         [
             text(*about),
-            table(["test", "clients", *of_base, *heads], rows, left=1),
+            tests(report, report.names),
             *([text(all_time)] if is_typical else []),
         ],
         media=Medium.MARKDOWN,
     )
 
 
+def tests(
+    report: Report, names: Mapping[str, str], named_already: Collection[tuple[Step, str]] = ()
+) -> Table:
+    """Return a row for each test: the rate of the base, and the relative rates.
+
+    `names` are the titles of the columns. Tests are excluded if all their results are in `named`.
+    """
+    base_name, *others = report.contenders
+    with_work = has_work(report.results)
+    steps = {
+        step: found
+        for step, found in by_step(report.results).items()
+        if not named_already
+        or any((step, name) not in named_already for name in found if name != base_name)
+    }
+    units = {base.unit for found in steps.values() if (base := found.get(base_name))}
+    unit = next(iter(units)) if len(units) == 1 else None
+    rows: list[Cells] = []
+    for step, found in steps.items():
+        base = found.get(base_name)
+        instructions = None if base is None or base.work is None else base.work.instructions
+        rows.append(
+            [
+                *(step.test, str(step.clients)),
+                ABSENT if base is None else _rate(base, has_unit=unit is None),
+                *([or_absent(instructions, rate)] if with_work else []),
+                *(
+                    cell
+                    for name in others
+                    for cell in (
+                        relative(found.get(name)),
+                        *([relative_work(found.get(name))] if with_work else []),
+                    )
+                ),
+            ]
+        )
+    several = len({result.clients for result in report.results}) > 1
+    levels = Column("clients", media=Medium.ALL if several else Medium.FILE)
+    of_base: Heads = [
+        Column(names[base_name], unit=unit or ""),
+        *(["instructions/o"] if with_work else []),
+    ]
+    kinds = ["", " work"] if with_work else [""]
+    heads = [f"{names[name]}{kind}" for name in others for kind in kinds]
+    return table(["test", levels, *of_base, *heads], rows, left=1)
+
+
+_VERDICTS: tuple[Verdict, ...] = ("slower", "faster", "same", "unsure")
+_FEW_CONTENDERS = 3
+"""Contenders other than the base whose results need no counts if all are named."""
+
+
+def tallies(report: Report) -> Section | None:
+    """Return the number of verdicts by contender, where the lines of the answer are too few."""
+    others = report.contenders[1:]
+    judged = any(result.verdict for result in report.results)
+    if len(others) < 2 or not judged:
+        return None
+    if len(others) <= _FEW_CONTENDERS and changes_of(report).are_all_named:
+        return None
+    amounts: tuple[Amount, ...] = ("more", "less") if has_work(report.results) else ()
+    names = report.short_names
+    rows: list[Cells] = []
+    for name in others:
+        own = [result for result in report.results if result.contender == name]
+        verdicts = Counter(result.verdict for result in own)
+        works = Counter(result.work.verdict for result in own if result.work is not None)
+        rates = [result.ratio.value for result in own if result.ratio is not None]
+        spread = (median(rates), min(rates), max(rates)) if rates else (None, None, None)
+        rows.append(
+            [
+                Cell(names[name], contender=name),
+                *(str(verdicts[verdict]) for verdict in _VERDICTS),
+                *(str(works[amount]) for amount in amounts),
+                *(or_absent(value, ratio) for value in spread),
+            ]
+        )
+    heads: Heads = ["contender", *_VERDICTS, *(f"{amount} work" for amount in amounts)]
+    ends = (Column("rqps", hint="The median of all tests"), "lowest", "highest")
+    title = "Verdicts by contender"
+    shown = replace(table([*heads, *ends], rows, left=1, name=title), fits=True)
+    return Section(title, [shown], "tallies")
+
+
 def _how_compared(report: Report) -> str:
     if not report.repeated:
-        return "Rate of the base, then relative rate: one run of each, so without intervals."
+        return "Rate of the base, then relative rate of single runs, without intervals."
     if any(map(measured_in_steps, report.benchmarks)):
         return (
-            "Rate of the base (median of the incarnations), then relative rate with its 95% "
-            "interval:\nan incarnation has one pair of each step."
+            "Rate of the base (median of the starts), then relative rate with its 95% interval:\n"
+            "each start has one pair of each step."
         )
     return "QPS of the base (total over time), then relative QPS with its 95% interval."
 
 
-def _rate(base: Result) -> str:
-    missed = " (SLA missed)" if missed_its_sla(base) else ""
-    return f"{rate(base.qps)} {base.unit}{missed}"
+def _rate(base: Result, *, has_unit: bool) -> str:
+    unit = base.unit if has_unit else ""
+    missed = "(SLA missed)" if missed_its_sla(base) else ""
+    return " ".join(filter(None, (rate(base.qps), unit, missed)))
 
 
 def relative(result: Result | None) -> Cell:
@@ -151,7 +223,7 @@ def system_calls(report: Report) -> Section | None:
     ]
     if not rows:
         return None
-    about = "Counted with the instructions, which have none of the kernel's in them."
+    about = "Counted with the instructions, which exclude instructions of the kernel."
     heads: Heads = ("test", "clients", *_contenders(report.contenders))
     title = "System calls per operation"
     shown = table(heads, rows, left=1, name=title)
@@ -165,7 +237,7 @@ def _calls(result: Result | None) -> float | None:
 
 
 def unsure(report: Report) -> Section | None:
-    """Return what would decide the unsure results."""
+    """Return the time that would decide the unsure results."""
     rows: list[Cells] = [
         [
             *(result.test, str(result.clients), named(result.contender)),
@@ -177,11 +249,9 @@ def unsure(report: Report) -> Section | None:
     ]
     if not rows:
         return None
-    about = (
-        "A forecast from noise and restarts so far: two of three such results then have a verdict."
-    )
+    about = "A forecast from the noise: two of three such results have a verdict after that time."
     heads: Heads = (*STEP, "times what was measured", "time to add")
-    title = "What would decide the unsure results"
+    title = "Time to decide the unsure results"
     shown = table(heads, rows, left=1, name=title)
     # A page says it below each test.
     return Section(title, [text(about, role="lead"), shown], media=Medium.TEXT)
@@ -200,8 +270,8 @@ def response_times(report: Report) -> Section | None:
     if not rows:
         return None
     about = (
-        "Of the base in microseconds; of the others relative to it (above 1 is slower), with its\n"
-        "95% interval."
+        "The base in microseconds; the others relative to it (above 1 is slower), with 95%\n"
+        "intervals."
     )
     heads: Heads = ("test", "clients", *_contenders(report.contenders))
     title = "Mean response time"
@@ -265,14 +335,13 @@ def _with_work(result: Result | None) -> Cell:
 
 
 _ABOUT_SEARCHES = (
-    "QPS of one effort are of other answers where contenders find other shares. At equal recall\n"
-    "they are interpolated between the efforts, and compared where all starts of the servers reach"
-    "\nit."
+    "QPS at the same effort are not comparable if recalls differ. QPS at equal recall are\n"
+    "interpolated between efforts, and compared if all starts of the servers reach the recall."
 )
 
 
 def searches(report: Report) -> Section | None:
-    """Return what contenders find at each effort, and how fast they are at equal recall."""
+    """Return the recall at each effort, and QPS at equal recall."""
     if not report.searches:
         return None
     marks = marks_of(report.contenders, report.base)
@@ -326,13 +395,11 @@ def _at_equal_recall(comparison: SearchComparison) -> Table:
 
 
 def indexes(report: Report) -> Section | None:
-    """Return how long indexes take to build, and how large they are."""
+    """Return the build times and the sizes of indexes."""
     if not report.indexes:
         return None
     heads: Heads = ("index", "contender", "build s", "relative", "verdict", "MB", "relative")
-    about = (
-        "The time is that of building and dropping one, in slices in pairs; the size is on disk."
-    )
+    about = "The time to build and drop an index, in slices in pairs; the size on disk."
     rows = [_index(each) for each in report.indexes]
     shown = table(heads, rows, left=2, name="Indexes by contender")
     return Section(
@@ -353,33 +420,32 @@ def _index(result: IndexResult) -> Cells:
 
 
 _ABOUT_MIXED_LOAD = (
-    "Relative: the rate of the test with the work beside it / without it, in slices next to each "
-    "other on the same contender, with the 95% interval. Freshness: the start of the last query "
-    "of an operation less the commit of the first transaction that it does not see; 0 where it "
-    "sees all."
+    "Relative: the rate of the test with concurrent load / without it, in adjacent slices of the "
+    "same contender, with its 95% interval. Freshness: the start of the last query of an operation "
+    "minus the commit of the first transaction that it does not see; 0 if it sees all."
 )
 _ABOUT_FRONTIER = (
-    "Rates of both sides on each contender, by the clients of each. Points were measured at "
-    "different moments: contenders can be compared at one point, points of a contender only as far "
-    "as the machine was as fast."
+    "Rates of transactions and queries on each contender, by their numbers of clients. Contenders "
+    "can be compared at the same point; points were measured at different times, so points of a "
+    "contender can be compared if the machine was equally fast."
 )
 
 
 def mixed_load(report: Report) -> Section | None:
-    """Return the tests with other work beside them."""
+    """Return the tests with concurrent load."""
     rows = [_mixed(result, result.beside) for result in report.results if result.beside is not None]
     if not rows:
         return None
-    # A page has clients and the work below the test, and the maximum below the median.
+    # A page has clients and load below the test, and the maximum below the median.
     clients_head, work, most = (
         Column(title, media=Medium.TEXT) for title in ("clients", "with", "fresh max us")
     )
     heads: Heads = (
-        *("test", clients_head, "contender", work, "alone/s", "beside/s", "relative"),
-        *("beside it/s", "p50 us", "p95 us", "errors"),
+        *("test", clients_head, "contender", work, "alone/s", "with load/s", "relative"),
+        *("load/s", "p50 us", "p95 us", "errors"),
         *(Column("fresh p50 us", hint="Below it the maximum"), most, "stale"),
     )
-    shown = table(heads, rows, left=4, name="Tests with others beside them")
+    shown = table(heads, rows, left=4, name="Tests with concurrent load")
     return Section("Mixed load", [paragraph(_ABOUT_MIXED_LOAD), shown], "beside", "Mixed load")
 
 
@@ -412,13 +478,13 @@ def _mixed(result: Result, beside: BesideResult) -> Cells:
 
 
 def frontier(report: Report) -> Section | None:
-    """Return the rates of both sides of the mixed load, by the clients of each."""
+    """Return the rates of transactions and queries by their numbers of clients."""
     if not report.frontier:
         return None
     marks = marks_of(report.contenders, report.base)
     drawn = (
-        "The chart has transactions per second from left to right, and queries per second upwards; "
-        "a line joins the points of a frontier, none of which is surpassed in both."
+        "Transactions per second from left to right, queries per second upwards. A line joins the "
+        "points of the frontier: no other point is better in both."
     )
     chart = Chart(
         partial(frontier_chart, report.frontier, marks),
@@ -450,7 +516,7 @@ def _point(point: FrontierPoint) -> Cells:
 
 
 def effects(report: Report) -> Section | None:
-    """Return what each value of an axis of a matrix does to the rate."""
+    """Return the effect of each value of an axis of a matrix on the rate."""
     rows: list[Cells] = [
         [
             f"{effect.axis}={effect.value}",
@@ -465,9 +531,9 @@ def effects(report: Report) -> Section | None:
     if not rows:
         return None
     about = (
-        "What each value of an axis does to the rate: the geometric mean over all tests and over "
-        "all combinations of the other axes, then the tests with the lowest and the highest ratio. "
-        "These means have no interval and no verdict."
+        "The effect of each value of an axis on the rate: the geometric mean over all tests and "
+        "all combinations of the other axes, and the lowest and the highest ratio of a test. Means "
+        "have no interval and no verdict."
     )
     heads: Heads = ("value", "relative to", "mean", "lowest", "highest", "combinations")
     shown = table(heads, rows, left=2, name="Main effects of the axes")

@@ -1,4 +1,4 @@
-"""Long steps: the summary tables, and the particulars of each step."""
+"""Long steps: the summary tables, and the details of each step."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ _US_PER_MS = 1000
 _US_PER_S = 1_000_000
 
 _Key = tuple[str, int, str]
-_INCARNATION = "incarnation"
-_OF_SIZES = "Medians of the incarnations; settling is maintenance and waiting after the step."
+_INCARNATION = "start"
+_OF_SIZES = "Medians over the starts; settling is maintenance and waiting after the step."
 _OLD_VERSIONS = (("history_length", "history list"), ("dead_rows", "dead rows"))
 """Fields of a run, and the titles of their columns."""
 _OF_OLD_VERSIONS = (
-    "What was left of old versions of rows before settling: undo logs in InnoDB's history list,\n"
-    "and dead rows by the statistics of Postgres. Engines such as MyRocks report neither."
+    "Old versions of rows before settling: undo logs in InnoDB's history list, and dead rows by\n"
+    "the statistics of Postgres. Engines such as MyRocks report neither."
 )
 
 
@@ -72,23 +72,23 @@ def _count(value: float) -> str:
 
 
 def _runs(report: Report, results: Sequence[Result]) -> list[StepRun]:
-    """Return the runs of the steps that results are of."""
+    """Return the runs of the steps of results."""
     steps = {(result.benchmark, result.test, result.clients) for result in results}
     return [run for run in report.step_runs if (run.benchmark, run.test, run.clients) in steps]
 
 
 def failed_steps(report: Report) -> Section | None:
-    """Return the steps that did not end, and why; a page has them ahead of everything."""
+    """Return the steps that failed, and why; a page has them first."""
     lines = [
         f"{step.test}, {clients(step.clients)}, {step.contender}, "
-        f"incarnation {step.incarnation}, after {step.after_s:.1f} s: {step.reason}"
+        f"start {step.incarnation}, after {step.after_s:.1f} s: {step.reason}"
         for step in report.failed_steps
     ]
     return Section("Steps that failed", [Items(lines)], media=Medium.TEXT) if lines else None
 
 
 def writers(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return how the writers beside the queries kept to their rate."""
+    """Return the rates of the concurrent writers compared with their targets."""
     rows: list[Cells] = [
         [
             *(result.test, str(result.clients), named(result.contender)),
@@ -109,16 +109,15 @@ def writers(report: Report, results: Sequence[Result]) -> Section | None:
     kept_heads = ("inserts due", "deletes due", "lag s", "SLA")
     sla = "The SLA is 95% of the target for inserts and for deletes."
     repeated = (
-        "Of the worst incarnation. Due: rows that the schedule had and that were not written by\n"
-        f"the end. {sla}"
+        f"Of the worst start. Due: rows of the schedule that were not written by the end.\n{sla}"
     )
     about = text(repeated if report.repeated else sla, role="lead")
-    title = "Writers beside the queries"
+    title = "Concurrent writers"
     return Section(title, [about, _step_table(report, (*heads, *kept_heads), rows, title)])
 
 
 def roles(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return what each role did, run by run."""
+    """Return rates, response times and errors of each role, run by run."""
     rows: list[Cells] = [
         [
             *(run.test, str(run.clients), named(run.contender), role.role, str(run.incarnation)),
@@ -148,14 +147,14 @@ def roles(report: Report, results: Sequence[Result]) -> Section | None:
         "retries",
     )
     of_page = ("target", "connections", "statements", "rows", "backlog", "late", "max lag s")
-    by = "incarnation by incarnation" if report.repeated else "role by role"
-    about = "Response times are of statements; client CPU is microseconds per row, or per query."
+    by = "start by start" if report.repeated else "role by role"
+    about = "Response times of statements; client CPU in microseconds per row or query."
     columns: Heads = [
         Column("role", media=Medium.HTML),
         *(_INCARNATION, *heads),
         *(Column(title, media=Medium.HTML) for title in of_page),
     ]
-    shown = _step_table(report, columns, rows, "What each role did")
+    shown = _step_table(report, columns, rows, "Steps by role")
     return Section(f"Steps, {by}", [text(about, role="lead"), shown])
 
 
@@ -165,7 +164,7 @@ def _is_under_target(role: RoleReport) -> bool:
 
 
 def _particulars(role: RoleReport) -> list[str]:
-    """Return what a page says of a role that texts have no room for."""
+    """Return the details of a role that texts have no room for."""
     counts = (role.statements, role.rows, role.backlog, role.late_statements)
     statements, rows, backlog, late = (or_absent(count, _count) for count in counts)
     return [
@@ -182,7 +181,7 @@ def _step_table(
     rows: Sequence[Sequence[str | Cell]],
     name: str,
 ) -> Table:
-    """Return the table; of single runs without incarnations and what none of them has."""
+    """Return the table; of single runs without columns that are empty."""
     whole: list[str | Column] = [*STEP_OF_TEST, *heads]
     places = [
         place
@@ -225,7 +224,7 @@ def buckets(report: Report, results: Sequence[Result]) -> Section | None:
         ]
         for (key, name), roles in by_role.items()
     ]
-    incarnations = ", of all incarnations" if report.repeated else ""
+    incarnations = ", over all starts" if report.repeated else ""
     heads: Heads = (*STEP_OF_TEST, "role", *map(_bound, BUCKETS_US), "more", "max us")
     about = text(f"Statements up to each bound{incarnations}.", role="lead")
     title = "Response times of statements"
@@ -240,7 +239,7 @@ def _bound(bound_us: int) -> str:
 
 
 def sizes(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return how large the data was after each step, and how long settling took."""
+    """Return the size of the data after each step, and the time to settle."""
     step_runs = _runs(report, results)
     by_contender: dict[_Key, list[StepRun]] = {}
     for run in step_runs:
@@ -295,7 +294,7 @@ def _median(values: Iterable[float | None], unit: int, spec: str) -> str:
 
 
 def stalls(report: Report, results: Sequence[Result]) -> Section | None:
-    """Return the seconds in which a role hardly did anything, and what the probes saw then."""
+    """Return the stalls of roles, with the values of probes in these seconds."""
     all_stalls = [(run, stall) for run in _runs(report, results) for stall in run.stalls]
     if not all_stalls:
         return None
@@ -306,19 +305,19 @@ def stalls(report: Report, results: Sequence[Result]) -> Section | None:
     length = max(known(run.seconds for run, _ in all_stalls), default=math.inf)
     rows = [_stall(run, stall, length) for run, stall in first]
     logged = [
-        f"{run.test}, {run.contender}, incarnation {run.incarnation}, second {stall.second}: {line}"
+        f"{run.test}, {run.contender}, start {run.incarnation}, second {stall.second}: {line}"
         for run, stall in first
         for line in stall.log
     ]
     about = (
-        "Whole seconds in which a role did less than a tenth of its median, in rows of inserts and"
-        "\ndeletes and in queries, and what the probes saw then. Of a role with fewer than ten\n"
-        "statements in its median second, only those in which it finished none and waited: the\n"
-        "statement that ended the silence took a second or more."
+        "Whole seconds with less than a tenth of the median of a role, in rows of inserts\n"
+        "and deletes and in queries, with the values of probes. A role with fewer than ten\n"
+        "statements in its median second stalls only in a second without a finished\n"
+        "statement, during a statement of a second or more."
     )
-    more = [f"The first {MOST_STALLS}; {left} more are in the JSON report."] if left else []
+    more = [f"The first {MOST_STALLS}; the JSON report has {left} more."] if left else []
     logs: list[Block] = [
-        text("In the servers' logs meanwhile:"),
+        text("In the logs of the servers at these times:"),
         Items([*dict.fromkeys(logged)]),
     ]
     return Section(
@@ -366,12 +365,12 @@ _SHADES = {
 
 
 def summaries(report: Report) -> list[Section]:
-    """Return the contenders by steps."""
+    """Return tables of contenders by steps."""
     all_summaries = summary_tables(report)
     sections = [
         _summary(
             *(report, shown, summary.clients, f", {title}" if title else ""),
-            # What missed its target here is the rate itself.
+            # Here the rate itself missed its target.
             missed="slower" if shown is summary.insert_rate else "missed-sla",
         )
         for summary, title in zip(all_summaries, titles_of(all_summaries), strict=True)

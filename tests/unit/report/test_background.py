@@ -64,7 +64,7 @@ def test_reports_without_any_have_no_section() -> None:
     assert 'id="beside"' not in render(report, slices)
 
 
-def test_csv_has_columns_of_what_ran_beside() -> None:
+def test_csv_has_columns_of_the_background_load() -> None:
     rows = list(csv.DictReader(io.StringIO(report_csv.render(mixed()[0]))))
     assert [row["beside_test"] for row in rows] == ["transactions"] * 2
     assert 0.45 < float(rows[1]["beside_relative"]) < 0.55
