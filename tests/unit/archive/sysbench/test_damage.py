@@ -87,7 +87,7 @@ def test_of_a_plain_file_and_a_compressed_one_the_plain_one_is_used(
     plain = f"sb.{kind.removesuffix('.1')}.{OLD.common}{end}"
     (archive / RUN_A / f"{plain}.gz").write_bytes(gzip.compress(other.encode()))
     printed = slowdust("import", "sysbench", archive)
-    assert f"skipped: {RUN_A}/{plain}.gz: twice" in printed
+    assert f"skipped: {RUN_A}/{plain}.gz: exists plain and compressed" in printed
     assert Path("results/a/slices.ndjson").read_text(encoding="utf-8") == slices
     (archive / RUN_A / plain).write_bytes(b"")
     printed = slowdust("import", "sysbench", archive)
@@ -104,7 +104,7 @@ def test_a_load_is_of_one_test(tmp_path: Path, slowdust: Slowdust) -> None:
     printed = slowdust("import", "sysbench", archive)
     assert mentions(
         printed,
-        f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: twice",
+        f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: a duplicate",
         "sb.prepare.o.point-query.range100.pk1",
     )
 
@@ -184,7 +184,7 @@ def test_samples_of_processes_that_end_in_a_line_are_reported(
     result = Written()
     result.extra["ps"] = result.processes()[:-40]
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [result]}))
-    assert f"  used in part: {RUN_A}/sb.ps.{result.common}.dop8.gz: cut " in printed
+    assert f"  used in part: {RUN_A}/sb.ps.{result.common}.dop8.gz: truncated " in printed
     assert results(slowdust, "a")["hot-points.range100", "10.23"]["peak_rss_gb"] > 0
 
 
