@@ -57,11 +57,12 @@ def test_the_mean_is_over_operations() -> None:
     assert base.response_time.relative == Ratio(1.0)
 
 
-def test_the_tldr_reports_it_next_to_the_rate(snapshot: SnapshotAssertion) -> None:
-    report = slap()
-    assert report.answer is not None
-    assert report.tldr == snapshot
-    assert report.answer.slower == snapshot
+def test_the_line_of_a_slower_test_has_it(snapshot: SnapshotAssertion) -> None:
+    answer = slap().answer
+    assert answer is not None
+    [line] = answer.slower
+    assert line.startswith(f"{TEST}: 20% slower")
+    assert line == snapshot
 
 
 def test_benchmarks_reported_in_rates_have_none() -> None:
