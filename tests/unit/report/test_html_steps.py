@@ -13,7 +13,6 @@ from slowdust.benchmarks.steps import INSERTER, in_order
 from slowdust.report.charts.bars import Bar, bars_chart, histograms
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.seconds import Graph, Line, Run, step_graph
-from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.page import Failure
 from slowdust.report.html.steps import (
     backlog,
@@ -24,6 +23,7 @@ from slowdust.report.html.steps import (
     thinned,
     worst_us,
 )
+from slowdust.report.sections.measured import sla_failure
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import StepFailure
 from slowdust.store.measured import Use

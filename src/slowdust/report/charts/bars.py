@@ -25,12 +25,12 @@ _BAR = 14.0
 
 @dataclass(frozen=True)
 class Bar:
-    """One contender; without incarnations it has no rate."""
+    """One contender; without starts it has no rate."""
 
     label: str
     mark: Mark
     rate: float | None
-    """The median of the incarnations."""
+    """The median over the starts."""
     incarnations: tuple[float, ...]
     note: str = ""
     """'SLA failed: 612 of 1,000 inserts/s'; the bar is grey then."""
@@ -49,7 +49,7 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
     tops = [0.0, *accumulate(heights)]
     drawn = [_bar(bar, x, top, unit) for bar, top in zip(bars, tops, strict=False)]
     return svg.Frame(
-        title=f"Rate of each contender in {unit}{', its incarnations as dots' if dotted else ''}",
+        title=f"Rate of each contender in {unit}{', its starts as dots' if dotted else ''}",
         height=tops[-1],
         css_class="bars",
         background=tuple(bar for bar, _ in drawn),
@@ -118,7 +118,7 @@ _NARROWEST = 0.6
 
 @dataclass(frozen=True)
 class Share:
-    """The statements of one contender in one bucket, over all its incarnations."""
+    """The statements of one contender in one bucket, over all starts."""
 
     count: int
     share: float

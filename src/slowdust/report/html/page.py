@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -15,7 +15,6 @@ from markupsafe import Markup
 from slowdust.analysis.metrics import (
     COMPARED,
     ESSENTIAL,
-    PERCENTILES,
     Metric,
     Percentile,
     shown_metrics,
@@ -25,18 +24,17 @@ from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work import WORK_MARGIN, has_work
-from slowdust.benchmarks import BENCHMARKS, measured_in_steps
+from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.steps import StepBenchmark
-from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.report.answer import other_warnings
 from slowdust.report.charts.curves import as_json
 from slowdust.report.charts.marks import Mark, marks_of
 from slowdust.report.document import Section, text
 from slowdust.report.html import cells
 from slowdust.report.html.blocks import Look, drawn
-from slowdust.report.html.cells import sla_failure
-from slowdust.report.numbers import percent
 from slowdust.report.report import opening
+from slowdust.report.sections.measured import sla_failure
+from slowdust.report.sections.reading import step_benchmarks
 from slowdust.stats.blocks import Step
 from slowdust.store.manifest import StepFailure
 from slowdust.units import known
@@ -157,7 +155,7 @@ LONGEST_LOG = 8
 
 @dataclass(frozen=True)
 class Failure:
-    """One step of one contender in one incarnation."""
+    """One step of one contender in one start."""
 
     step: StepFailure
     anchor: str | None
@@ -357,18 +355,12 @@ class Page:
     @cached_property
     def step_benchmarks(self) -> list[StepBenchmark]:
         """The benchmarks of its long steps."""
-        known = map(BENCHMARKS.get, self.report.benchmarks)
-        return [benchmark for benchmark in known if isinstance(benchmark, StepBenchmark)]
+        return step_benchmarks(self.report)
 
     @property
     def long(self) -> bool:
         """Whether any result is of a long step."""
         return bool(self.step_benchmarks)
-
-    @property
-    def rates_count_queries(self) -> bool:
-        """Whether rates count queries, and response times are of whole transactions."""
-        return SYSBENCH.name in self.report.benchmarks
 
     @property
     def origin(self) -> str:
@@ -383,14 +375,6 @@ class Page:
     def rate_heading(self) -> str:
         """The unit of the base's column; 'rate' where each row has its own."""
         return "operations/s" if self.report.repeated and not self.long else "rate"
-
-    def column(self, items: Iterable[object], field: str) -> bool:
-        """Return whether a table of `items` has a column for a field of theirs.
-
-        A column without values shows that something was not measured. Imported runs lack many
-        values, so they have only columns with a value.
-        """
-        return self.report.repeated or any(getattr(item, field) is not None for item in items)
 
     @property
     def heading_of_intervals(self) -> str:
@@ -408,18 +392,6 @@ class Page:
     def work_margin(self) -> float:
         """The largest change of instructions per operation that counts as the same work."""
         return WORK_MARGIN
-
-    @cached_property
-    def has_counters(self) -> bool:
-        return any(result.counters_relative for result in self.report.results)
-
-    @cached_property
-    def percentile_margins(self) -> str:
-        """The margins of the percentiles: '10% for p50, p75 and p95, 25% for p99'."""
-        fields: dict[float, list[str]] = {}
-        for percentile in PERCENTILES:
-            fields.setdefault(percentile.margin, []).append(percentile.field)
-        return ", ".join(f"{percent(margin)} for {listing(f)}" for margin, f in fields.items())
 
     @cached_property
     def opening(self) -> Markup:

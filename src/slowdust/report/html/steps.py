@@ -14,8 +14,8 @@ from slowdust.benchmarks.steps import Role, in_order
 from slowdust.report.charts.bars import Bar, RoleHistogram, bars_chart, histograms
 from slowdust.report.charts.marks import Mark
 from slowdust.report.charts.seconds import Graph, Line, Point, Run, step_graph, thinned_runs
-from slowdust.report.html.cells import sla_failure
 from slowdust.report.html.page import Failure, Page, Row, of_step
+from slowdust.report.sections.measured import sla_failure
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail, WriteSchedule
 from slowdust.units import Second, known
