@@ -1,10 +1,10 @@
-# The build interface; CONTRIBUTING.md says what each target is for.
+# The build interface; CONTRIBUTING.md describes the targets.
 PYTHON ?= python3
 # The revision that `make same` compares with.
 REVISION ?= HEAD
 # The commit that chooses the tests of `make quarter`.
 COMMIT ?= $(shell git rev-parse HEAD)
-# Most tests wait for servers, budgets and timeouts.
+# More jobs than cores: most tests wait for servers, budgets and timeouts.
 JOBS ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(VENV)/.ready
 
-# The stamp depends on what is compiled and locked; Python sources are used in place.
+# The stamp depends on compiled and locked files; Python sources are used in place.
 $(VENV)/.ready: requirements-dev.lock pyproject.toml Cargo.toml Cargo.lock $(shell find driver wheel -name '*.rs' -o -name Cargo.toml -o -name slowdust)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
@@ -29,7 +29,7 @@ demo: setup
 
 # Excludes the tests that are only in `make full`; property tests try a quarter of their examples.
 QUICK := -m "not full" --hypothesis-profile quick
-# A file stays in one process, as files of one browser or on shared servers; long ones begin first.
+# Each file runs in one process, because its tests share a browser or servers; long files start first.
 PYTEST := $(BIN)/pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 UNIT := $(BIN)/pytest -n logical --dist loadfile -o testpaths=tests/unit
 
@@ -45,12 +45,13 @@ full: setup
 	cargo test --quiet --locked
 	$(PYTEST)
 
-# A quarter of what only `make full` has; the commit chooses the quarter.
+# A quarter of the tests that only `make full` has; the commit chooses the quarter.
 quarter: setup
 	$(PYTEST) --snapshot-warn-unused --quarter $(COMMIT)
 
-# Sets testpaths: with a path as an argument, syrupy keeps golden texts that no test uses.
+# It sets testpaths: with a path as an argument, syrupy would keep unused golden texts.
 golden: setup
+	$(BIN)/python -m tests.reference
 	$(UNIT) $(QUICK) --snapshot-update
 
 slowest: setup
@@ -80,11 +81,11 @@ same: setup
 bench: setup
 	$(BIN)/python -m bench.run
 
-# `make baseline RECORD=--record` renews what is recorded.
+# `make baseline RECORD=--record` updates the recorded baseline.
 baseline: setup
 	$(BIN)/python -m bench.baseline $(RECORD)
 
-# The chart library of the pages, as its package-lock.json pins it.
+# The chart library of the pages, pinned by its package-lock.json.
 UPLOT := src/slowdust/report/html/uplot
 
 charts:

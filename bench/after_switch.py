@@ -1,7 +1,7 @@
-"""The cost of the first moments after a switch: QPS of short runs behind the other's turn.
+"""The cost of the first moments after a switch: QPS of short runs after the other server's turn.
 
-Two instances of one build take turns; each turn is a row of runs of 5 ms. Printed is the median of
-each place's QPS relative to the median of the last ten places of the same turn.
+Two instances of one build take turns; each turn is a sequence of runs of 5 ms. The table has the
+median QPS of each run in the sequence, relative to the median of the last ten runs of its turn.
 
     python -m bench.after_switch [--turns 100] [--build postgres@17.6]
 """
@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _relative(options: argparse.Namespace, test: str) -> list[list[float]]:
-    """Return, for each place in a turn, its QPS / the turn's steady QPS of all turns."""
+    """Return, for each run in the sequence, QPS / steady QPS of its turn, in all turns."""
     relative: list[list[float]] = [[] for _ in range(RUNS_PER_TURN)]
     with side_by_side([options.build] * 2, test, options.rows) as servers:
         for _ in range(options.turns):

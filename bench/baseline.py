@@ -2,9 +2,9 @@
 
     python -m bench.baseline [--only simulated] [--record]
 
-Prints a line for each figure: recorded, now, and whether it is worse than chance explains. Shares
-are compared by Fisher's exact test, at 5% for all figures together; instructions with a tolerance
-of 1%. Simulations have fixed seeds, so that another figure means another engine.
+Prints a line for each figure: recorded, now, and whether it is significantly worse. Shares are
+compared by Fisher's exact test, at 5% for all figures together; instructions with a tolerance of
+1%. Simulations have fixed seeds, so that a different figure means that the engine has changed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _WIDTHS = (66, 24, 24)
 
 
 def _parts(options: argparse.Namespace) -> Mapping[str, Callable[[], Iterator[tuple[str, Figure]]]]:
-    """Return the parts that are wanted and that this machine can measure."""
+    """Return the chosen parts that this machine can measure."""
     parts: dict[str, Callable[[], Iterator[tuple[str, Figure]]]] = {
         "simulated": lambda: simulated(options.experiments),
         "sqlite": lambda: equal_sqlite(options.budget),
@@ -61,7 +61,7 @@ def _conditions(load_before: float) -> dict[str, str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and compare; return 1 if a figure got worse beyond chance."""
+    """Measure and compare; return 1 if a figure is significantly worse."""
     parser = argparse.ArgumentParser(prog="bench.baseline", description=__doc__)
     parser.add_argument("--experiments", type=int, default=100, help="of a simulated figure")
     parser.add_argument("--budget", default="30s", help="of each real experiment")

@@ -1,13 +1,13 @@
-"""How often a search finds all changes and no others, by the error of a step and by their size.
+"""How often a search finds all changes and no others, by the error of a step and the size.
 
     python -m bench.bisections [--searches 100] [--candidates 65]
 
-Prints the tables of docs/bisect.md. Seeded searches over 65 candidates, with changes at random
-places; the error is that of a step before it is extended. With `wrong`, that share of all ratios
-has an error of 10% beyond their own. In the first table there are no, one or three changes, of 5%
-more, 4% less and 6% more. In the second one there is one change of each size, in half of the
-searches to less; then two or three of sizes that are drawn from these. Each row of the second table
-has half as many searches.
+Prints the tables of docs/studies.md. Seeded searches over 65 candidates, with changes at random
+candidates; the error is the standard error of a step before it is extended. `wrong` is the share of
+ratios with an additional error of 10%. In the first table there are zero, one or three changes: 5%
+more, 4% less and 6% more. In the second table there is one change of each size, in half of the
+searches a decrease; then two or three changes of random sizes. Each row of the second table has
+half as many searches.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ CASES = (
     (0.02, 0.0),
     (0.01, 0.02),
 )
-"""Standard error of a step's ratio, and the share of wrong ones."""
+"""Standard error of a step's ratio, and the share of wrong ratios."""
 CASES_OF_SIZES = ((0.0005, 0.0), (0.01, 0.0), (0.04, 0.0), (0.01, 0.02))
 
 
 @dataclass
 class Tally:
-    """Changes of many searches."""
+    """Results of many searches."""
 
     changes: int = 0
     found: int = 0
     covered: int = 0
-    """Found changes whose size is in the 95% interval."""
+    """Found changes whose 95% interval contains the true size."""
     false: int = 0
-    """Candidates that were named and are no change."""
+    """Candidates that were wrongly named."""
     surely_false: int = 0
-    """False candidates that were named as sure."""
+    """Candidates that were wrongly named as sure."""
     contradicted: int = 0
-    """Changes that were not named because their direct measurements contradict them."""
+    """Changes that were not named because direct measurements contradict them."""
     whole: int = 0
     """Searches that found all changes and nothing else."""
     builds: list[int] = field(default_factory=list)
     effort: list[float] = field(default_factory=list)
 
     def add(self, changes: Mapping[int, float], search: Search) -> None:
-        """Add a search whose changes were these: place -> log ratio."""
+        """Add a search with its true changes: candidate -> log ratio."""
         contradicted = search.contradicted
         likely = [each for each in search.beliefs() if each.changed >= 0.5 and each.candidates == 1]
         named = {each.after: each for each in likely if each.after not in contradicted}
@@ -85,7 +85,7 @@ def tally_of(
     candidates: int,
     sizes: Callable[[random.Random], Sequence[float]],
 ) -> Tally:
-    """Count over many searches, each with changes of the log ratios that `sizes` returns."""
+    """Count over many searches, with changes of the log ratios that `sizes` returns."""
     tally = Tally()
     error, wrong = case
     exact = error < 0.001
@@ -112,7 +112,7 @@ def _fixed(logs: Sequence[float], chosen: random.Random) -> Sequence[float]:
 
 
 def by_error(searches: int, candidates: int) -> None:
-    """Print how often all is found, by the error of a step."""
+    """Print how often all changes are found, by the error of a step."""
     print("| error of a step | wrong | changes | all found | found | false | builds | measuring |")
     print("| --: | --: | --: | --: | --: | --: | --: | --: |")
     for error, wrong in CASES:
@@ -136,7 +136,7 @@ def _several(number: int, chosen: random.Random) -> list[float]:
 
 
 def by_size(searches: int, candidates: int) -> None:
-    """Print how often a change of each size is found, and its size covered by the interval."""
+    """Print how often a change of each size is found, and its interval contains the size."""
     print("| error of a step | wrong | changes | found | covered | false | sure and false |")
     print("| --: | --: | --: | --: | --: | --: | --: |")
     kinds = {f"{size:,g}X": partial(_one, size) for size in SIZES}

@@ -1,14 +1,14 @@
-"""Rules for blocks beside other programs, simulated: precision, and bias where truth is known.
+"""Rules for blocks while other programs run, simulated: precision, and bias from a known truth.
 
-A slice's log rate is its contender's, plus noise, plus the log of the share of time in which it had
-its CPU: another program is on and off by turns of exponential length, and while it is on, each of
-the two has half of the CPU. Three situations: contenders and load are alike; the second contender
-loses 5% more of its rate while it is disturbed; or the load follows the contenders and uses 30%
-more CPU beside the second one, with no effect on its rate.
+A slice's log rate is its contender's, plus noise, plus the log of its share of the CPU: another
+program is on and off for periods of exponential length, and while it is on, each of the two has
+half of the CPU. There are three situations: the load affects contenders equally; the second
+contender loses 5% more of its rate while disturbed; or the load depends on the contender and uses
+30% more CPU during the second one, with no effect on its rate.
 
-Printed are the mean error, and the root mean square error, of the log ratio that each rule makes of
-the blocks of a minute; the truth is that of undisturbed slices, 0. To measure a block again costs
-its time once more, so at an equal budget it is the same as leaving it out.
+The table has the mean error and the root mean square error of each rule's log ratio from the blocks
+of a minute. The true log ratio of undisturbed slices is 0. Measuring a block again takes its time
+again, so at an equal budget it is equivalent to excluding the block.
 
     python -m bench.busy_blocks [--experiments 2000]
 """
@@ -28,26 +28,26 @@ from slowdust.stats.location import trimmed_mean
 
 SMALLEST = ("--experiments", "5")
 BLOCKS = 100
-"""Blocks that a minute affords: four slices of 0.125 s, and their probes."""
+"""Blocks in a minute: four slices of 0.125 s each, with probes."""
 SLICE = 0.125
 DUTY = 0.4
-"""Share of time in which the other program is on."""
+"""The share of time that the other program is on."""
 LENGTHS = (0.05, 0.3, 2.0, 30.0)
-"""Mean seconds for which the other program stays on."""
+"""The mean duration of the other program's on-periods, in seconds."""
 NOISES = (0.03, 0.15)
 
 Numbers = npt.NDArray[np.float64]
 Rule = Callable[[Numbers, Numbers], float]
-"""Log ratios of blocks, and the share of the CPUs that other programs used in each -> estimate."""
+"""Log ratios of blocks, and other programs' share of the CPUs in each -> estimate."""
 
 _SHARES = (0.05, 0.25, 0.5, 0.75)
-"""Shares from which a rule leaves a block out."""
+"""Thresholds: a rule excludes blocks with at least this share."""
 _FEWEST = 5
-"""Blocks below which a rule takes all."""
+"""A rule with fewer blocks uses all of them."""
 
 
 def _spread(ratios: Numbers) -> float:
-    """Return the standard deviation that half the distance between quartiles stands for."""
+    """Return the standard deviation estimated from the interquartile range."""
     low, high = np.quantile(ratios, [0.25, 0.75])
     return float(high - low) / 1.349
 
@@ -63,7 +63,7 @@ def _without(share: float, ratios: Numbers, shares: Numbers) -> float:
 
 
 def _weighed(ratios: Numbers, shares: Numbers) -> float:
-    """Return the mean of the trimmed means of thirds, weighed by their inverse variances."""
+    """Return the mean of the trimmed means of thirds, weighted by inverse variances."""
     means, weights = [], []
     for third in np.array_split(np.argsort(shares), 3):
         if len(third) < _FEWEST:
@@ -75,20 +75,20 @@ def _weighed(ratios: Numbers, shares: Numbers) -> float:
 
 RULES: dict[str, Rule] = {
     "all alike": _all_alike,
-    **{f"left out from {share:.0%}": partial(_without, share) for share in _SHARES},
+    **{f"out from {share:.0%}": partial(_without, share) for share in _SHARES},
     "weights by thirds": _weighed,
 }
 
 
 @dataclass(frozen=True)
 class Situation:
-    """How contenders and load affect each other."""
+    """The interaction of contenders and load."""
 
     name: str
     reaction: float = 0.0
-    """Additional loss, in log rate, of the second contender in a slice disturbed all the time."""
+    """Additional loss of the second contender's log rate in a slice that is always disturbed."""
     follows: float = 1.0
-    """CPU time that others use beside the second contender, relative to the first one."""
+    """CPU time of others during the second contender's slices, relative to the first's."""
 
 
 SITUATIONS = (
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--experiments", type=int, default=2000)
     options = parser.parse_args(arguments)
     head = f"{'situation':<16}{'noise':>6}{'on for':>8}"
-    print(head + "".join(f"{name.replace('left out', 'out'):>19}" for name in RULES))
+    print(head + "".join(f"{name:>19}" for name in RULES))
     for situation in SITUATIONS:
         for noise in NOISES:
             for length in LENGTHS:
@@ -129,7 +129,7 @@ def _error(estimates: Sequence[float]) -> str:
 def _blocks(
     situation: Situation, noise: float, length: float, rng: np.random.Generator
 ) -> tuple[Numbers, Numbers]:
-    """Return the log ratios of an experiment's blocks, and the shares of the others in them."""
+    """Return the log ratios of an experiment's blocks, and the CPU shares of others in them."""
     on = _on(length, rng).reshape(BLOCKS, 4)
     first_at_ends = rng.random(BLOCKS) < 0.5
     second = np.where(first_at_ends[:, None], [0, 1, 1, 0], [1, 0, 0, 1])
@@ -141,7 +141,7 @@ def _blocks(
 
 
 def _on(length: float, rng: np.random.Generator) -> Numbers:
-    """Return for each slice in turn the share of its time in which the other program is on."""
+    """Return, for each slice, the share of its time that the other program is on."""
     duration = 4 * BLOCKS * SLICE
     pause = length * (1 - DUTY) / DUTY
     count = 20 + round(4 * duration / (length + pause))

@@ -1,11 +1,11 @@
-"""How often the intervals of a search for capacities hold the truth, and how narrow they are.
+"""How often the intervals of capacity searches contain the truth, and their widths.
 
     python -m bench.capacities [--searches 100]
 
-Prints the table of docs/capacity.md. Seeded searches with two contenders whose queues are
-simulated, on machines that disturb them more or less; a trial takes half a second. `A/A` are two
-equal contenders, of which a verdict other than `same` or `unsure` is false; else the second
-contender has a service time that is 10% longer.
+Prints the table of docs/studies.md. Seeded searches with two contenders with simulated queues, on
+machines with different disturbances; a trial takes half a second. `A/A` are two equal contenders:
+every verdict but `same` and `unsure` is false. Otherwise the second contender's service time is 10%
+longer.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ class Tally:
     """The intervals of many searches."""
 
     held: list[bool] = field(default_factory=list)
-    """Whether a contender's interval held its capacity."""
+    """Whether a contender's interval contained its capacity."""
     ratios_held: list[bool] = field(default_factory=list)
     widths: list[float] = field(default_factory=list)
     ratio_widths: list[float] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
-    """ln of the middle of an interval / the true capacity."""
+    """ln(middle of an interval / true capacity)."""
     different: int = 0
-    """Searches whose ratio's interval excluded 1."""
+    """Searches with an interval of the ratio that excludes 1."""
     trials: list[int] = field(default_factory=list)
 
 
 def tally_of(machine: Machine, ratio: float, budget: float, searches: int) -> Tally:
-    """Search many times, and count."""
+    """Count over many searches."""
     tally = Tally()
     names = ["A", "B"]
     for seed in range(searches):

@@ -1,10 +1,10 @@
-"""The share of intervals and verdicts of `slowdust diff` that are right, where the truth is known.
+"""The share of intervals and verdicts of `slowdust diff` that are right, with a known truth.
 
     python -m bench.diff_intervals [--pairs 300]
 
-Two experiments of eight tests, each with a base and a contender, have seeded noise of their own.
-In half of the tests the contender is the same in both; in the others it is slower in the second.
-Prints the table of docs/site.md, "How often it is right".
+Two experiments of eight tests, each with a base and a contender, have independent seeded noise. In
+half of the tests the contender does not change; in the others it is slower in the second
+experiment. Prints the table of docs/site.md, "How often it is right".
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SMALLEST = ("--pairs", "2")
 MARGIN = 0.03
 TESTS = 8
 CHANGES = (1.0, 0.97, 0.95, 0.9)
-"""True ratio of ratios of the tests that change."""
+"""True ratios of ratios of the changed tests."""
 
 
 @dataclass(frozen=True)
 class Night:
-    """How one experiment was measured."""
+    """The measurement of one experiment."""
 
     noise: Noise
     incarnations: int
@@ -54,12 +54,12 @@ class Tally:
 
     tests: int = 0
     with_truth: int = 0
-    """Tests whose interval has the truth."""
+    """Tests whose interval contains the truth."""
     different: int = 0
-    """Tests that are called slower or faster than before."""
+    """Tests with a verdict slower or faster than before."""
 
     def add(self, change: float, changes: Judgements, tests: range) -> None:
-        """Count the tests of one pair, whose true ratio of ratios is `change`."""
+        """Count the tests of one pair; the true ratio of ratios is `change`."""
         for (step, _), judgement in changes.items():
             interval = judgement.estimate.interval
             if int(step.test.removeprefix("t")) not in tests or interval is None:
@@ -70,7 +70,7 @@ class Tally:
 
 
 def judged(night: Night, shifts: Sequence[float], rng: np.random.Generator) -> Judgements:
-    """Measure one experiment; `shifts` has the true relative throughput of each test."""
+    """Judge one experiment; `shifts` has the true relative throughput of each test."""
     log_shifts = np.stack([np.zeros(len(shifts)), np.log(shifts)], axis=1)
     rates = synthetic_rates(
         log_shifts,
@@ -86,9 +86,9 @@ def judged(night: Night, shifts: Sequence[float], rng: np.random.Generator) -> J
 def compared(
     first: Night, second: Night, change: float, pairs: int, rng: np.random.Generator
 ) -> tuple[Tally, Tally]:
-    """Compare pairs of experiments; return the tests that changed, and those that did not."""
+    """Compare pairs of experiments; return the tallies of changed and unchanged tests."""
     changed, unchanged = Tally(), Tally()
-    # What the contender is beside the base says nothing about the change of it.
+    # The contender's level relative to the base does not affect its change.
     level = [float(each) for each in np.exp(rng.normal(0, 0.1, TESTS))]
     half = TESTS // 2
     for _ in range(pairs):
@@ -100,7 +100,7 @@ def compared(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 if intervals or verdicts are wrong more often than they say."""
+    """Print the table; return 1 if intervals or verdicts are wrong more often than they claim."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=300)
     pairs = parser.parse_args(arguments).pairs

@@ -1,9 +1,9 @@
-"""How often intervals of a server's share of the disk are right, where the share is known.
+"""How often intervals of a server's share of the disk are right, with a known share.
 
     python -m bench.disk_shares [--experiments 200]
 
-Prints the table of docs/io-bound.md: two contenders with equal shares, or one that gets 20% more,
-whose shares move from one incarnation to another by what one build beside itself showed.
+Prints the table of docs/io-bound.md: two contenders with equal shares, or one that gets 20% more.
+Shares vary between starts as much as they did for two servers of one build.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SHARE = 0.5
 
 @dataclass
 class Tally:
-    """What was found in many experiments."""
+    """Results of many experiments."""
 
     shares: int = 0
-    """Intervals of a share that have it in them."""
+    """Intervals that contain the true share."""
     ratios: int = 0
-    """Intervals of the ratio of shares that have it in them."""
+    """Intervals that contain the true ratio of shares."""
     half_widths: list[float] = field(default_factory=list)
     """Half-widths of the intervals of the ratio."""
     of_shares: list[float] = field(default_factory=list)

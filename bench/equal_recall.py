@@ -1,12 +1,11 @@
-"""How often intervals and verdicts at equal recall are right, where the true ratio is known.
+"""How often intervals and verdicts at equal recall are right, with a known true ratio.
 
     python -m bench.equal_recall [--experiments 200]
 
-Prints the table of docs/vectors.md. Seeded searches have QPS that drift by 30% from test to test,
-for all contenders alike, a noise of each contender in each start of the servers, and indexes that
-miss more or less in each start; a contender is then compared at a recall of 0.90, 0.95 and 0.99.
-With `finds less` the contender's indexes miss so much more than the base's that some starts, or
-half of them, do not reach 0.99.
+Prints the table of docs/vectors.md. The QPS of seeded searches drift by 30% from test to test for
+all contenders together, each contender has noise in each start of the servers, and the recall of
+indexes varies between starts. Contenders are compared at a recall of 0.90, 0.95 and 0.99. In some
+cases the contender's recall is lower, and some or half of the starts do not reach 0.99.
 """
 
 from __future__ import annotations
@@ -35,26 +34,26 @@ _SHIFTS = [NormalDist().inv_cdf((place + 0.5) / 400) for place in range(400)]
 
 @dataclass(frozen=True)
 class Case:
-    """Searches whose true ratio is known."""
+    """Searches with a known true ratio."""
 
     times: float
     """QPS of an effort / the base's."""
     missed: float
-    """What each effort misses / what it misses on the base."""
+    """(1 - recall) of each effort / the base's."""
     noise: float
     """The noise of a contender in a start, in ln QPS."""
     spread: float
-    """The spread of what an index misses, in ln (1 - recall)."""
+    """The spread between indexes, in ln(1 - recall)."""
     starts: int
 
     def ratio_at(self, recall: float) -> float:
-        """Return the true ratio at a recall: that of the means over all possible starts."""
+        """Return the true ratio at a recall: the ratio of the means over all possible starts."""
         return float(self.times * np.exp(self._cost(recall, 1.0) - self._cost(recall, self.missed)))
 
     def _cost(self, recall: float, missed: float) -> float:
-        """Return the mean of -ln QPS of an index that misses so many times as much as the base's.
+        """Return the mean of -ln QPS of an index with `missed` times the base's 1 - recall.
 
-        Between efforts ln QPS is linear in ln (1 - recall); beyond the last it goes on so.
+        ln QPS is linear in ln(1 - recall) between efforts, and extrapolated after the last.
         """
         missing, rates = np.log(1 - np.array(RECALLS)), np.log(RATES)
         slopes = np.diff(rates) / np.diff(missing)
@@ -81,7 +80,7 @@ CASES = [
 
 @dataclass
 class Tally:
-    """What was found at all recalls of many experiments."""
+    """Results at all recalls of many experiments."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
     half_widths: list[float] = field(default_factory=list)
@@ -89,11 +88,11 @@ class Tally:
     at_the_edge: int = 0
     """Experiments with an interval at the last recall."""
     misled: int = 0
-    """Experiments with a verdict that is wrong."""
+    """Experiments with a wrong verdict."""
 
 
 def levels_of(case: Case, seed: int) -> list[AtRecall]:
-    """Return one experiment's comparison at each recall that has an interval."""
+    """Return one experiment's comparison at each recall with an interval."""
     recalls = {OTHER: [1 - case.missed * (1 - recall) for recall in RECALLS]}
     manifest, slices = measured(
         {BASE: 1.0, OTHER: case.times},
@@ -112,7 +111,7 @@ def levels_of(case: Case, seed: int) -> list[AtRecall]:
 
 
 def is_right(verdict: str | None, true: float) -> bool:
-    """Return whether a verdict holds of a true ratio."""
+    """Return whether a verdict is correct for a true ratio."""
     same = 1 / (1 + MARGIN) <= true <= 1 + MARGIN
     right = {"unsure", "same"} if same else {"unsure"}
     if true != 1:
@@ -152,7 +151,7 @@ def row(case: Case, tally: Tally, experiments: int) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table; return 1 where too few intervals hold, or too many verdicts are wrong."""
+    """Print the table; return 1 if too few intervals hold, or too many verdicts are wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--experiments", type=int, default=200, help="of each row")
     experiments = parser.parse_args(arguments).experiments

@@ -1,10 +1,10 @@
-"""The share of intervals of the parts of a change that hold, where the truth is known.
+"""The share of intervals of the parts of a change that are right, with a known truth.
 
     python -m bench.explanation_coverage [--experiments 60]
 
-Prints the table of docs/explanation.md, from seeded experiments of two contenders that spend the
-time of an operation in known parts. A restart changes the user CPU by 0.5%, and ln of a counted
-ratio of instructions has a standard deviation of 0.2%.
+Prints the table of docs/explanation.md, from seeded experiments of two contenders whose operations
+spend time in known parts. A restart changes the user CPU by 0.5%, and ln of a counted ratio of
+instructions has a standard deviation of 0.2%.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ COUNT_NOISE = 0.002
 
 @dataclass(frozen=True)
 class Truth:
-    """What the contender spends, where the base spends `Spent()`, and what was counted."""
+    """The contender's times and counts; the base's times are `Spent()`."""
 
     other: Spent
     instructions: float | None = None
     """Contender's / base's; None if nothing was counted."""
     counted_clients: int = 1
-    """Number of clients with which it was counted; time is that of one."""
+    """The number of clients for counting; time is measured with one."""
 
 
 TRUTHS = {
@@ -58,13 +58,13 @@ class Tally:
     """Outcomes of one part of one truth."""
 
     held: list[bool] = field(default_factory=list)
-    """Whether the interval has the truth in it, by experiment."""
+    """Whether the interval contains the truth, by experiment."""
     reaches: list[float] = field(default_factory=list)
     named: int = 0
 
 
 def true_changes(truth: Truth, base: Spent) -> dict[PartName, float]:
-    """Return what each part adds to ln(time per operation / the base's)."""
+    """Return each part's contribution to ln(time per operation / the base's)."""
     other = truth.other
     mean = float(log_mean(np.array([other.total, base.total])))
     weight = float(log_mean(np.array([other.user, base.user]))) / mean
@@ -83,7 +83,7 @@ def true_changes(truth: Truth, base: Spent) -> dict[PartName, float]:
 
 
 def explanations(truth: Truth, experiments: int, blocks: int) -> list[Explanation]:
-    """Return the explanation of each of so many experiments."""
+    """Return the explanations of a number of experiments."""
     results = []
     for seed in range(experiments):
         manifest, slices = parts_experiment(

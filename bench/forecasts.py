@@ -1,11 +1,11 @@
-"""The share of forecasts for `unsure` that come true, where the experiment can go on.
+"""The share of forecasts for `unsure` that come true when the experiment continues.
 
     python -m bench.forecasts [--experiments 100]
 
-Prints a table of docs/statistics.md. Seeded experiments whose tests differ by a few percent are
-measured up to a budget. Each test that is then unsure has a forecast: a multiple of the budget.
-The same experiment goes on to that multiple, in as many times the incarnations, and the table
-counts in how many tests a verdict is there, and in how many it was there at half the multiple.
+Prints a table of docs/statistics.md. Seeded experiments with tests that differ by a few percent are
+measured up to a budget. Each unsure test has a forecast: a multiple of the budget. The same
+experiment continues to that multiple with more starts, and the table counts the tests with a
+verdict at the multiple, and at half of it.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ SPREAD = 0.03
 
 @dataclass
 class Tally:
-    """Unsure tests with one forecast, and those decided at it."""
+    """Unsure tests with one forecast, and how many of them were decided."""
 
     tests: int = 0
     decided: int = 0
     with_half: int = 0
-    """Tests whose forecast has a half that was not measured before: of more than twice."""
+    """Tests with a forecast of more than twice the budget, whose half was not measured yet."""
     decided_at_half: int = 0
 
 
 def judge(cells: Sequence[BlockRatios], incarnations: int) -> list[Judgement]:
-    """Judge an experiment by its first incarnations."""
+    """Judge an experiment by its first starts."""
     cut = [shortened(cell, [BLOCKS] * incarnations) for cell in cells]
     return judge_estimates(estimate_all(cut), MARGIN)
 
 
 def add_experiment(tallies: dict[Forecast, Tally], cells: Sequence[BlockRatios]) -> None:
-    """Forecast the unsure tests after some incarnations, and count what then happens."""
+    """Forecast the unsure tests after the first starts, and count the outcomes."""
     forecasts = forecast_all(judge(cells, INCARNATIONS))
     for forecast in {each for each in forecasts if each is not None}:
         needed = round(forecast.factor * INCARNATIONS)
@@ -114,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def print_row(name: str, times: str, tally: Tally) -> None:
-    """Print a row; twice the budget and less have no half that was not measured before."""
+    """Print a row; up to twice the budget, half of it was measured already."""
     tests = max(1, tally.tests)
     half = f"{tally.decided_at_half / tally.with_half:.0%}" if tally.with_half else "-"
     print(

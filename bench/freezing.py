@@ -1,15 +1,15 @@
-"""The effect of freezing: a build against itself, in chunks with frozen servers and in other ways.
+"""The effect of freezing: a build compared with itself, with frozen servers and in other ways.
 
-A step of the Insert Benchmark runs in three ways, with two instances of one build each time: in
-chunks while the servers of the others stand still (as experiments do), in chunks while they go on,
-and whole (`--whole-steps`). The ways alternate A B C C B A in rounds, each with servers of its own,
-since the machine drifts. The ratio of a round is of the geometric means of both instances; printed
-are the median of the rounds and, in brackets, the least and the largest.
+A step of the Insert Benchmark runs in three ways, each with two instances of one build: in chunks
+while the other servers are suspended (as in experiments), in chunks while they run, and whole
+(`--whole-steps`). The ways alternate A B C C B A in rounds with new servers, because the machine
+drifts. The ratio of a round is computed from the geometric means of both instances; the table has
+the median of the rounds and, in brackets, the minimum and the maximum.
 
-cpu/o is the server's CPU time per row or query of the step, KB/row what its processes wrote per row
-inserted or indexed, p99 and longest the response times of the step's statements. A slow second is
-one in which less than half of the median second was done; the ways' numbers of them are counts over
-all rounds, beside the whole seconds that were measured.
+cpu/o is the server's CPU time per row or query of the step, KB/row the bytes that its processes
+wrote per row inserted or indexed, p99 and longest the response times of the step's statements. A
+slow second has less than half of the median second's work. The table counts slow seconds and whole
+measured seconds over all rounds.
 
     python -m bench.freezing [--rounds 4] [--builds postgres@17.6] [--rows 100000] [--seconds 4]
 """
@@ -37,7 +37,7 @@ from slowdust.experiment.engine.stepped import sized_workload
 from slowdust.experiment.host_locks import WhenBusy, locked
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
+from slowdust.experiment.passes.chunks import TimedChunks, make_step_method
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.store.folder import Folder, writing
@@ -47,19 +47,19 @@ SMALLEST = ("--builds", "postgres@17.6", "--rounds", "1", "--rows", "2000", "--t
 BUILDS = "postgres@17.6,mysql@9.7.4,mariadb@10.11.18/rocksdb"
 TESTS = "l.i0,l.x,l.i1,l.i2,qr100,qp1000"
 SLOW_SHARE = 0.5
-"""Share of the median second's work below which a second is slow."""
+"""A second with a smaller share of the median second's work is slow."""
 
 
 class LeftRunning(Freezer):
-    """Lets the servers of all contenders go on, whoever has its turn."""
+    """Never suspends a server."""
 
-    def let_run(self, chosen: RunningContender) -> None:
-        """Leave all as they are."""
+    def run_only(self, chosen: RunningContender) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A way in which contenders take turns."""
+    """A way to take turns."""
 
     name: str
     turns: str
@@ -72,7 +72,7 @@ OTHER_WAYS = (Way("left running", "chunks", LeftRunning), Way("whole", "whole-st
 
 @dataclass(frozen=True)
 class Measured:
-    """What one step did on one instance; None where there was none of it."""
+    """One step on one instance. Quantities may be missing."""
 
     test: str
     quantities: dict[str, float | None]
@@ -82,7 +82,7 @@ class Measured:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print a table for each other way; there is no goal."""
+    """Measure and print a table for each other way. There is no goal."""
     options = _parser().parse_args(arguments)
     for build in options.builds.split(","):
         measured: dict[str, list[list[Measured]]] = {}
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _measure(way: Way, build: str, options: argparse.Namespace) -> list[Measured]:
-    """Run the steps once, on servers of their own."""
+    """Run the steps once, on new servers."""
     spec = parse_spec(
         {
             "name": "freezing",
@@ -124,7 +124,7 @@ def _run(spec: Spec, folder: Folder, freezer: MakeFreezer) -> list[Slice]:
         ) as contenders,
     ):
         workload = sized_workload(spec, benchmark, contenders)
-        method = method_of_steps(spec, workload)
+        method = make_step_method(spec, workload)
         journal = open_journal(spec, writer, contenders, view, method)
         experiment = OpenExperiment(spec, contenders, journal, view, Announced(view))
         measure(experiment, [TimedChunks(experiment, workload, freezer)])
@@ -172,7 +172,7 @@ def _print_table(build: str, other: Way, measured: dict[str, list[list[Measured]
 def _ratios(
     name: str, test: str, ours: list[list[Measured]], theirs: list[list[Measured]]
 ) -> list[float]:
-    """Return the ratio of each round that has the quantity in both ways."""
+    """Return the ratios of rounds with the quantity in both ways."""
     pairs = (
         (_mean(name, test, first), _mean(name, test, second))
         for first, second in zip(ours, theirs, strict=True)

@@ -1,10 +1,10 @@
-"""The share of intervals over hosts that hold, and how often a host that differs is named.
+"""The share of intervals over hosts that are right, and how often an odd host is named.
 
     python -m bench.host_coverage [--experiments 100]
 
-Prints the tables of docs/merge.md, from seeded experiments whose truth is known. Each host has its
-own restarts and noise, and its ratios of each test are drawn about the truth. Beside the model with
-hosts stands that of one host, to which each start of any host is a start like all others.
+Prints the tables of docs/merge.md, from seeded experiments with a known truth. Each host has its
+own restarts and noise, and its ratios of each test vary around the truth. The model with hosts is
+compared with a model of one host, which treats all starts alike.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from bench.coverage.experiments import (
     print_row,
 )
 from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.common_shift import HostOutlier, find_host_outliers
 from slowdust.stats.estimate import estimate_all
 from slowdust.stats.hosts import Hosts
 from slowdust.stats.relative import Estimate
-from slowdust.stats.together import Disagreement, disagreements
 from slowdust.stats.verdict import DIFFERENT, judge_estimates
 from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
@@ -45,17 +45,17 @@ ODD = 0.10
 
 @dataclass(frozen=True)
 class Hardware:
-    """How hosts differ."""
+    """The differences between hosts."""
 
     hosts: int
     spread: float
-    """Standard deviation of ln rqps from host to host, by test."""
+    """Standard deviation of ln rqps between hosts, by test."""
     odd_tests: int = 0
-    """Tests in which the first host is slower by `ODD`."""
+    """Number of tests that are slower by `ODD` on the first host."""
 
 
 def experiments(count: int, hardware: Hardware, noise: Noise) -> Iterator[list[BlockRatios]]:
-    """Make joined experiments of two contenders that are equal on the mean host."""
+    """Make merged experiments of two contenders that are equal on the mean host."""
     rng = np.random.default_rng(20260301)
     for _ in range(count):
         effects = rng.normal(0, hardware.spread, (hardware.hosts, TESTS))
@@ -74,7 +74,7 @@ def _one_host(
 
 
 def _joined(parts: Sequence[Sequence[BlockRatios]]) -> list[BlockRatios]:
-    """Return cells with the incarnations of all hosts, numbered host by host."""
+    """Return cells with the starts of all hosts, numbered host by host."""
     return [
         replace(
             cells[0],
@@ -95,7 +95,7 @@ def _joined(parts: Sequence[Sequence[BlockRatios]]) -> list[BlockRatios]:
 
 
 def hosts_of(count: int) -> Hosts:
-    """Return so many hosts of one group."""
+    """Return `count` hosts of one group."""
     names = [f"h{host}" for host in range(count)]
     return Hosts(
         {
@@ -108,7 +108,7 @@ def hosts_of(count: int) -> Hosts:
 
 
 def intervals(count: int) -> None:
-    """Print coverage, half-widths, and false verdicts of equal contenders."""
+    """Print coverage, half-widths and false verdicts of equal contenders."""
     print_header(
         *("hosts", "from host to host", "slices", "covers", "half-width", "all time covers"),
         *("half-width", "as one host: covers", "half-width", "experiments with a false verdict"),
@@ -136,7 +136,7 @@ def _print_intervals(count: int, hardware: Hardware, noise: Noise) -> None:
         same += verdicts.count("same")
         results += len(verdicts)
         false_of_one += _has_difference(as_one)
-        named += bool(disagreements(estimates, MARGIN))
+        named += bool(find_host_outliers(estimates, MARGIN))
     print_row(
         *(hardware.hosts, f"{hardware.spread:.0%}", f"{noise.slice:.0%}", ours, totals, one),
         *(f"{false / count:.1%}", f"{false_of_one / count:.1%}", f"{same / results:.0%}"),
@@ -149,7 +149,7 @@ def _has_difference(estimates: Sequence[Estimate]) -> bool:
 
 
 def odd_hosts(count: int) -> None:
-    """Print how often a host that is slower by a tenth is named, and another one."""
+    """Print how often a host that is 10% slower is named, and how often another one."""
     print_header(
         *("hosts", "from host to host", "slices", f"tests of {TESTS} that differ"),
         *("named", "another named"),
@@ -164,10 +164,10 @@ def odd_hosts(count: int) -> None:
 
 
 def named(count: int, hardware: Hardware, noise: Noise) -> tuple[int, int]:
-    """Return in how many experiments the odd host is named, and in how many another one."""
+    """Return the numbers of experiments that name the odd host, and another one."""
     right = wrong = 0
     for cells in experiments(count, hardware, noise):
-        found = disagreements(estimate_all(cells, hosts=hosts_of(hardware.hosts)), MARGIN)
+        found = find_host_outliers(estimate_all(cells, hosts=hosts_of(hardware.hosts)), MARGIN)
         right += any(_is_right(each, hardware) for each in found)
         wrong += any(not _is_right(each, hardware) for each in found)
     return right, wrong
@@ -181,7 +181,7 @@ def _print_odd(count: int, hardware: Hardware, noise: Noise) -> None:
     )
 
 
-def _is_right(found: Disagreement, hardware: Hardware) -> bool:
+def _is_right(found: HostOutlier, hardware: Hardware) -> bool:
     odd = {f"t{test}" for test in range(hardware.odd_tests)}
     return found.host == "h0" and (found.step is None or found.step.test in odd)
 

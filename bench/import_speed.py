@@ -1,4 +1,4 @@
-"""The time to import 4,000 files of 100 MB, of each benchmark, and to report on them.
+"""The time to import 4,000 files with 100 MB of each benchmark, and to report on them.
 
 python -m bench.import_speed [--tests 40] [--clients 100] [--runs 5]
 """
@@ -41,10 +41,10 @@ BY_PRODUCTS = (
 
 
 def rows(tests: int, clients: int, runs: int) -> Iterator[Row]:
-    """Time the commands as a person calls them.
+    """Time the commands as users call them.
 
-    Each run directory of sysbench has so many `tests` and each step of an insert run the output of
-    so many `clients`.
+    Each run directory of sysbench has `tests` tests, and each step of an insert run has the output
+    of `clients` clients.
     """
     yield from _rows_of("sysbench", functools.partial(_write_tests, tests), runs)
     yield from _rows_of("iibench", functools.partial(_write_clients, clients), runs)
@@ -97,7 +97,7 @@ def _write_clients(count: int, archive: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print the table; return 1 where a goal is not met."""
+    """Measure and print the table; return 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tests", type=int, default=40, help="of each sysbench run, at most 64")
     parser.add_argument("--clients", type=int, default=100, help="of each insert step")

@@ -1,10 +1,10 @@
-"""How often 1% more instructions in a server are found, beside how often none are.
+"""How often 1% more instructions in a server are found, and how often without any.
 
     python -m bench.injected_work [--build postgres@17.6] [--experiments 6]
 
 Two servers of one build run under callgrind with a preloaded library (servers/burn.c) that counts
-down before each reply. One of them counts down as long as the wanted share of an operation takes;
-how many instructions that is has been counted before. A row has several experiments of two starts.
+down before each reply. In one of them the countdown takes the wanted share of an operation's
+instructions, which are counted first. A row has several experiments of two starts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from slowdust.experiment.cpus import usable_cpus
 from slowdust.experiment.driver.process import Data, Driver
 from slowdust.experiment.engine.sliced import LoadedTables
 from slowdust.experiment.host_locks import WhenBusy, locked
-from slowdust.experiment.journal import counts_of
+from slowdust.experiment.journal import make_counts
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.callgrind_counts import WINDOWS_AT_MOST, CountedSession, Windows
 from slowdust.experiment.passes.work_counts import STARTS
@@ -48,18 +48,18 @@ SMALLEST = (
 )
 TESTS = "point-query,random-points.10,range-covered-pk,update-index,update-nonindex,insert"
 SHARES = (0.0, 0.01)
-"""Shares of an operation's instructions that are injected."""
+"""Injected shares of an operation's instructions."""
 _TRIAL_ROUNDS = 100_000
-"""Rounds of the library that show how many instructions an operation has for each of them."""
+"""Rounds of the library to count its instructions per round."""
 
 
 class Burner:
-    """The file that tells a server's library how far to count down, and what that costs."""
+    """The file with the rounds of a server's library, and their cost."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.rounds: dict[str, int] = {}
-        """Test -> the rounds that take as many instructions as one of its operations."""
+        """Test -> the rounds with as many instructions as one operation."""
         self.set(0)
 
     @property
@@ -69,7 +69,7 @@ class Burner:
         return Environment(variables={"LD_PRELOAD": str(library), "SLOWDUST_BURN": str(self._path)})
 
     def set(self, rounds: int) -> None:
-        """Let each reply of the server count down from so many rounds."""
+        """Set the rounds of each reply of the server."""
         if not self._path.exists():
             self._path.touch()
         with self._path.open("r+b") as file:
@@ -91,21 +91,21 @@ class Server:
     sessions: int = 0
 
     def counts(self, step: PlannedStep, rounds: int) -> list[Count]:
-        """Count the windows of one session in which each reply counts down so many rounds."""
+        """Count the windows of one session with these rounds in each reply."""
         self.burner.set(rounds)
         first = self.sessions * (WINDOWS_AT_MOST * self.operations + 3)
         self.sessions += 1
         session = CountedSession(self.driver, self.contender, step, self.start, first)
         repeats = session.repeats(self.callgrind, self.data, Windows(self.operations))
         runs = [repeat.run for repeat in repeats]
-        return counts_of(step, self.contender.name, self.start, "valgrind", runs)
+        return make_counts(step, self.contender.name, self.start, "valgrind", runs)
 
     def learn(self, step: PlannedStep) -> None:
-        """Learn how many rounds cost as much as an operation of a step, in the first start.
+        """Count the rounds that cost as much as an operation of a step, in the first start.
 
-        The other server does the same operations.
+        The other server runs the same operations.
         """
-        self.counts(step, 0)  # the first operations of a server cost it more than later ones
+        self.counts(step, 0)  # the first operations of a server cost more than later ones
         without, trial = (_cost(self.counts(step, rounds)) for rounds in (0, _TRIAL_ROUNDS))
         rounds = round(without / ((trial - without) / _TRIAL_ROUNDS))
         self.burner.rounds.setdefault(step.test.name, rounds)
@@ -117,9 +117,9 @@ class Server:
 
 
 Injected = tuple[str, float]
-"""A test, and the share of its instructions that is injected."""
+"""A test, and the injected share of its instructions."""
 Place = tuple[float, int]
-"""Share that is injected and number of an experiment."""
+"""The injected share, and the number of an experiment."""
 
 
 def _cost(counts: Sequence[Count]) -> float:
@@ -142,7 +142,7 @@ Counted = dict[Place, list[Count]]
 
 @contextmanager
 def burning(spec: Spec) -> Iterator[tuple[Contenders, LoadedTables, list[Burner]]]:
-    """Yield the contenders with their libraries, and their tables, which are not loaded yet."""
+    """Yield the contenders with their libraries, and their tables before the load."""
     view = PlainView()
     with (
         tempfile.TemporaryDirectory() as path,
@@ -202,12 +202,12 @@ def take(spec: Spec, operations: int, places: Sequence[Place]) -> tuple[list[str
 
 @dataclasses.dataclass(frozen=True)
 class Size:
-    """How much is counted."""
+    """The amount of counting."""
 
     experiments: int
-    """Experiments of each test and share."""
+    """Experiments for each test and share."""
     operations: int
-    """Operations of a window."""
+    """Operations per window."""
     rows: int
 
 
@@ -253,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def above_one(judgements: Sequence[Judgement]) -> int:
-    """Return how many intervals are above 1."""
+    """Return the number of intervals above 1."""
     intervals = [judgement.estimate.interval for judgement in judgements]
     return sum(interval is not None and interval.low > 1 for interval in intervals)
 

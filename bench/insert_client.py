@@ -1,8 +1,8 @@
-"""The cost of the driver itself in the Insert Benchmark: CPU per inserted row, busiest thread.
+"""The cost of the driver in the Insert Benchmark: CPU per inserted row, busiest thread.
 
-A load by one client is measured with server and client on one processor, as in `load_generators`:
-the cost of a wake-up across processors is the machine's. l.i1 and l.i2 are measured as an
-experiment has them, with deleters beside, and every connection where the driver seats it.
+A load by one client is measured with server and client on one CPU, as in `load_generators`, because
+the cost of a wake-up on another CPU depends on the machine. l.i1 and l.i2 are measured as in an
+experiment, with concurrent deleters and the driver's placement of connections.
 
     python -m bench.insert_client [--builds mysql@5.6.24] [--runs 5]
 """
@@ -25,7 +25,7 @@ from bench.clients.process import check_programs, execute
 from bench.results.rows import Row, show
 from bench.servers.scratch import Server, scratch_server
 from slowdust.driver_program import find_driver
-from slowdust.experiment.cpus import cpus_of_connections, keep_on
+from slowdust.experiment.cpus import pin, place_connections
 from slowdust.units import Microsecond, Second
 
 Work = dict[str, object]
@@ -40,13 +40,13 @@ CLASSIC_CLIENT: Microsecond = 6.6
 GOALS: dict[int, Microsecond] = {100: 0.25, 5: CLASSIC_CLIENT / 5}
 """CPU per inserted row, user and system, of the inserter's thread; by rows per commit."""
 GOALS_OF_STEPS: dict[str, Microsecond] = {"l.i2": GOALS[5]}
-"""The same for steps in which a deleter is beside the inserter."""
+"""The same for steps with a concurrent deleter."""
 L_I1, L_I2 = 50, 5
 """Rows per commit of the steps that replace rows."""
 CLIENTS = 4
 INDEX: Work = {"kind": "index"}
 BUSIEST_THREAD = 0.5
-"""A thread that computes half of the time waits for the server the other half."""
+"""The largest share of CPU time: the thread waits for the server the rest of the time."""
 
 
 @dataclass(frozen=True)
@@ -56,15 +56,15 @@ class Size:
     runs: int
     """Runs of each step; the median counts."""
     load_rows: int
-    """Rows that the one client loads by 100 rows per commit."""
+    """Rows that the single client loads with 100 rows per commit."""
     rows: int
-    """Rows that each client inserts in every other load."""
+    """Rows that each client inserts in all other loads."""
     query_seconds: Second
 
 
 @dataclass(frozen=True)
 class Load:
-    """The clients of a load, the processors of them and of the server, and the rows."""
+    """The clients of a load, the CPUs of clients and server, and the rows."""
 
     clients: int
     processors: frozenset[int]
@@ -79,12 +79,12 @@ class Load:
 
     @property
     def replace(self) -> Work:
-        """The step that inserts as many rows again and deletes as many."""
+        """The step that inserts and deletes as many rows as the load."""
         return self.work | {"kind": "replace"}
 
 
 def perform(server: Server, program: Path, load: Load, *works: Work) -> dict[str, Any]:
-    """Perform steps on tables made for them; return the driver's account of the last one."""
+    """Run steps on new tables; return the driver's result of the last one."""
     server.use_processors(load.processors)
     tables = {"target": to_builtins(server.target), "tables": load.clients}
     connections = {"clients": load.clients, "seed": 7, "inserted": [0] * load.clients,
@@ -100,7 +100,7 @@ def perform(server: Server, program: Path, load: Load, *works: Work) -> dict[str
             command = {"command": "prepare", "work": work, **step, **tables, **connections}
             seats = execute(process, command)["seats"]
             placed = [seat for seat in seats if seat["cpu"] is not None]
-            keep_on([seat["process"] for seat in placed], [seat["cpu"] for seat in placed])
+            pin([seat["process"] for seat in placed], [seat["cpu"] for seat in placed])
             performed = execute(process, {"command": "perform", **step})
             execute(process, {"command": "close", **step})
     return performed
@@ -108,7 +108,7 @@ def perform(server: Server, program: Path, load: Load, *works: Work) -> dict[str
 
 def connection_cpus(load: Load) -> list[int] | None:
     """Return the CPU of each connection, as in an experiment."""
-    return cpus_of_connections(load.clients, sorted(load.processors))
+    return place_connections(load.clients, sorted(load.processors))
 
 
 def rows(server: Server, program: Path, size: Size) -> Iterator[Row]:
@@ -172,7 +172,7 @@ def _row(quantity: str, measured: list[float], at_most: float | None, unit: str)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print a table for each build; return 1 where a goal is not met."""
+    """Measure and print a table for each build; return 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--builds", nargs="+", default=BUILDS, help="DBMS@VERSION")
     parser.add_argument("--runs", type=int, default=5, help="of each step; the median counts")

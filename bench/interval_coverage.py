@@ -1,10 +1,9 @@
-"""The share of Slowdust's intervals and verdicts that are right, where the truth is known.
+"""The share of Slowdust's intervals and verdicts that are right, with a known truth.
 
     python -m bench.interval_coverage [--experiments 100] [--table NAME]
 
-Prints the tables of docs/statistics.md, from seeded experiments. Beside Slowdust's interval stand
-the two that one would take first: a bootstrap of all blocks, and Student's t over the incarnations'
-means.
+Prints the tables of docs/statistics.md, from seeded experiments. Slowdust's interval is compared
+with the two simplest ones: a bootstrap of all blocks, and Student's t over the means of starts.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TABLES: dict[str, tuple[Callable[[int], None], float]] = {
     "chunks": (chunks, 0.5),
     "outsiders": (outsiders, 1.0),
 }
-"""Name -> the function that prints it, and the share of the experiments that it needs."""
+"""Name -> the function that prints it, and the share of the experiments that it uses."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

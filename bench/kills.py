@@ -1,20 +1,20 @@
-"""What is left of a Slowdust that is ended at a random instant, and of the next one.
+"""Leftovers of Slowdust after it is stopped at a random instant.
 
-Each command that starts servers or writes folders is ended at an instant between its start and its
-end: while it asks servers for their settings, makes data, loads, measures, stops, clears up or
-writes a report. SIGKILL comes to it and its watchdog, and then what every run does first is done;
-SIGINT and SIGTERM it answers itself. All that is left then is counted: processes, directories,
-System V segments, files of /dev/shm and whatever is in the directory of temporary files.
+Each command that starts servers or writes folders is stopped at an instant between its start and
+its end: while it queries servers for their settings, creates data, loads, measures, stops servers,
+cleans up or writes a report. SIGKILL is sent to the command and its watchdog; then the clean-up at
+the start of every run is called. The command itself handles SIGINT and SIGTERM. All leftovers are
+counted: processes, directories, System V segments, files of /dev/shm and temporary files.
 
-What writes files for others has written all of them or none. After fetching a build, an import of
-an archive, a site or a report, the same command runs once more, and its files must be those of a
-run that nobody ended.
+Commands that write files for others must have written all of them or none. After fetching a build,
+an import of an archive, a site or a report, the same command runs again, and its files must equal
+the files of a run that was not stopped.
 
     python -m bench.kills [--kills 100] [--builds postgres@17.6] [--only merge bundle]
 
-Only what these commands make is counted. They have a directory for data and temporary files of
-their own, and started by root their servers have an account of their own, `nobody` unless
-SLOWDUST_USER names another: segments and files of /dev/shm are known by their owner alone.
+Only leftovers of these commands are counted. They have their own directories for data and temporary
+files, and if started by root their servers have their own account (SLOWDUST_USER): segments and
+files of /dev/shm are identified by their owner.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from slowdust.units import Second
 SMALLEST = ("--kills", "3", "--builds", "postgres@17.6")
 
 _SQLITE = ("sqlite@3.50.2", "sqlite@3.51.3")
-"""The contenders of commands for which the DBMS does not matter."""
+"""The contenders of commands that do not depend on the DBMS."""
 _TEST = ("--rows", "300", "--tests", "point-query")
 _OPTIONS = (*_TEST, "--budget", "1s", "--incarnations", "2", "--count", "off", "--yes")
 _SERIES = ("--rows", "300", "--budget", "2s")
 _LONGER_THAN_A_RUN = 1.05
-"""Latest end, in units of what a whole run took: some runs have ended by then."""
+"""The latest stop, relative to a whole run: some runs have finished by then."""
 _SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 _ANSWERS_WITHIN: Second = 120.0
 _LOOKS_EVERY: Second = 0.2
@@ -63,7 +63,7 @@ col-2 : x.pg180_o2nofp.x10a_c32r128.pk1
 col-1\tcol-2
 62378\t61460\tpoint-query_range=100
 """
-"""An archive: the rates of two runs."""
+"""An archive with the rates of two runs."""
 _EXPERIMENT = """contenders = ["sqlite@3.50.2", "sqlite@3.51.3"]
 tests = ["point-query"]
 rows = 300
@@ -97,23 +97,23 @@ group = "point"
 statements = ["customer"]
 """
 _ENDS_WITHIN: Second = 30.0
-"""The time for what ends by itself, such as a watchdog that had only just begun."""
+"""The time for processes that exit by themselves, such as a watchdog that just started."""
 
 
 class _After(Enum):
-    """What is expected of the files of a command that was ended."""
+    """The expected files of a command that was stopped."""
 
     ANY = auto()
-    """An experiment that can go on."""
+    """An experiment that can be resumed."""
     ALL_OR_NONE = auto()
-    """The files of before, or of a whole run."""
+    """The files before the run, or of a whole run."""
     REPAIRED = auto()
-    """After the same command once more, those of a whole run."""
+    """After running the command again, the files of a whole run."""
 
 
 @dataclass
 class _Command:
-    """A command that is ended."""
+    """A command to stop."""
 
     title: str
     words: Sequence[str]
@@ -121,19 +121,19 @@ class _Command:
     """The directory that it writes to."""
     after: _After = _After.ANY
     inputs: Callable[[], object] = dict
-    """Makes what it reads, if it is not there yet."""
+    """Creates the files that it reads, if they are missing."""
     seed: Path | None = None
-    """What is in the place before it runs, one of the inputs; None for nothing."""
+    """The initial content of the place, one of the inputs; None for an empty directory."""
     cache: Path | None = None
     """The cache of builds; None for the machine's own."""
     length: Second = 0.0
-    """What a whole run takes; 0 until there was one."""
+    """The time of a whole run; 0 before the first one."""
     before: frozenset[str] = frozenset()
-    """Files of the place before a run."""
+    """The files of the place before a run."""
     whole: frozenset[str] = frozenset()
-    """Files of the place after a whole run."""
+    """The files of the place after a whole run."""
     ends: Counter[str] = field(default_factory=Counter)
-    """Signals, and runs that had ended before theirs came."""
+    """The numbers of signals, and of runs that finished earlier."""
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start a run."""
@@ -159,7 +159,7 @@ class _Command:
             raise RuntimeError(f"{self.title}: {errors.decode()}")
 
     def measure(self) -> None:
-        """Run to the end in a new place, unless that was done: how long it takes, what it writes.
+        """Run it in a new place, unless that was done, to get its time and its files.
 
         Raises:
             RuntimeError: it failed.
@@ -179,7 +179,7 @@ class _Command:
         return frozenset(str(path.relative_to(self.place)) for path in paths)
 
     def clear(self) -> None:
-        """Make the place as it was before the first run."""
+        """Reset the place to its initial content."""
         shutil.rmtree(self.place, ignore_errors=True)
         if self.seed is None:
             self.place.mkdir(parents=True)
@@ -188,7 +188,7 @@ class _Command:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """End commands, clear up, count and print; return 1 if anything is left."""
+    """Stop commands, clean up, count and print; return 1 if there are leftovers."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--kills", type=int, default=100, help="of all commands together")
     parser.add_argument("--seed", type=int, default=1)
@@ -223,11 +223,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def _own_folder() -> Iterator[Path]:
-    """Give this process and its children directories and an account for servers of their own."""
+    """Set up separate directories and a separate account for servers, for child processes."""
     variables, usual = dict(os.environ), tempfile.tempdir
     with tempfile.TemporaryDirectory(prefix="kills-") as name:
         folder = Path(name)
-        folder.chmod(0o755)  # the account of the servers reads the builds
+        folder.chmod(0o755)  # the servers' account reads the builds
         temporary = folder / "t"
         temporary.mkdir()
         temporary.chmod(0o1777)
@@ -245,7 +245,7 @@ def _own_folder() -> Iterator[Path]:
 
 
 def _commands(builds: Sequence[str], folder: Path) -> Iterator[_Command]:
-    """Yield what is ended, in turn."""
+    """Yield the commands to stop, in turn."""
     for number, build in enumerate(builds):
         place = folder / f"compare-{number}"
         yield _Command(f"compare {build}", _compare("killed", place, build, build), place)
@@ -307,7 +307,7 @@ def _servers(folder: Path, seed: Path) -> Iterator[_Command]:
 
 
 def _writers(folder: Path, seed: Path, bundle: Path) -> Iterator[_Command]:
-    """Yield the commands that write files alone."""
+    """Yield the commands that only write files."""
     archive = folder / "archive"
     archive.mkdir()
     (archive / "qps.abs.tsv").write_text(_TABLE, encoding="utf-8")
@@ -356,7 +356,7 @@ def _compare(name: str, results: Path, *contenders: str) -> list[str]:
 
 
 def _make_inputs(results: Path, bundle: Path) -> None:
-    """Measure two whole experiments, `whole` and `again`, and one that is stopped; bundle one."""
+    """Measure two experiments, `whole` and `again`, and one that is stopped; bundle one."""
     results.mkdir()
     for name in ("whole", "again"):
         _Command(name, _compare(name, results, *_SQLITE), results).run()
@@ -371,7 +371,7 @@ def _make_inputs(results: Path, bundle: Path) -> None:
 
 
 def _left_by(command: _Command, after: Second, by: signal.Signals) -> Iterator[tuple[str, str]]:
-    """End a run, and yield what is left: kind and name."""
+    """Stop a run, and yield the kind and name of each leftover."""
     command.clear()
     before = set(_remains())
     with command.start() as run:
@@ -379,12 +379,12 @@ def _left_by(command: _Command, after: Second, by: signal.Signals) -> Iterator[t
             run.wait(after)
         if by is signal.SIGKILL:
             _kill_watchdogs(run.pid)
-        command.ends[by.name if run.poll() is None else "ended before"] += 1
+        command.ends[by.name if run.poll() is None else "finished before"] += 1
         run.send_signal(by)
         try:
             run.communicate(timeout=_ANSWERS_WITHIN)
         except subprocess.TimeoutExpired:
-            yield "process", f"{run.pid}, which goes on after {by.name}"
+            yield "process", f"{run.pid}, which still runs after {by.name}"
             run.kill()
     if by is signal.SIGKILL:
         clean_leftovers()
@@ -407,19 +407,19 @@ def _left_by(command: _Command, after: Second, by: signal.Signals) -> Iterator[t
 
 
 def _kill_watchdogs(owner: int) -> None:
-    with suppress(psutil.Error):  # it has ended
+    with suppress(psutil.Error):  # it has exited
         for child in psutil.Process(owner).children():
             if "slowdust.instances.watchdog" in " ".join(child.cmdline()):
                 child.kill()
 
 
 def _remains() -> Iterator[tuple[str, str]]:
-    """Yield what may be of a run: kind and name."""
+    """Yield possible leftovers of a run: kind and name."""
     temporary = Path(tempfile.gettempdir())
     folder, account = temporary.parent, server_account()
     for process in psutil.process_iter(["status", "cmdline"]):
         words = " ".join(process.info["cmdline"] or [])
-        # A zombie has ended: whoever inherited it has not asked for its end.
+        # A zombie has exited: its parent has not waited for it.
         if process.info["status"] == psutil.STATUS_ZOMBIE or process.pid == os.getpid():
             continue
         if str(folder) in f"{words} {_working_directory(process)} {_temporary_root(process)}":

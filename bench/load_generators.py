@@ -1,8 +1,8 @@
-"""The driver beside sysbench and a minimal loop in C, on the same servers, as ratios of pairs.
+"""The driver compared with sysbench and a minimal C loop, on the same servers, as ratios of pairs.
 
-The driver is placed as in an experiment: a client and the server's process that serves it share a
-CPU, and clients take the CPUs in turn. The others run where the scheduler puts them; one client and
-its server share one CPU with them, too.
+The driver is placed as in an experiment: a client and the server process that serves it share a
+CPU, and clients are assigned to the CPUs in turn. The scheduler places the others; a single client
+and its server always share one CPU.
 
     python -m bench.load_generators [--builds mysql@9.7.4] [--pairs 10] [--seconds 3]
 """
@@ -39,7 +39,7 @@ ROWS = 100_000
 
 @dataclass(frozen=True)
 class Size:
-    """The runs of point queries and how many clients they have, and the same for loads."""
+    """The runs of point queries with their numbers of clients, and the loads."""
 
     runs: Runs
     clients: Sequence[int]
@@ -48,7 +48,7 @@ class Size:
 
 
 def rows(server: Server, program: Path, size: Size) -> Iterator[Row]:
-    """Measure the driver `program` beside its peers."""
+    """Compare the driver `program` with its peers."""
     load = _load_ratio(server, program, size)
     yield row(f"load of {size.load_rows:,} rows, seconds / sysbench's", load, at_most=1.0)
     point_queries.load(server, program, ROWS)
@@ -59,7 +59,7 @@ def rows(server: Server, program: Path, size: Size) -> Iterator[Row]:
 
 
 def _peers(server: Server, program: Path, directory: Path) -> list[Peer]:
-    """Return the peers; the loop in C speaks Postgres' protocol alone."""
+    """Return the peers; the C loop only speaks Postgres' protocol."""
     unplaced = point_queries.driver(program, point_queries.anywhere)
     peers = [
         Peer("sysbench", point_queries.sysbench, 1, most_cpu=0.9, least_qps=1.0),
@@ -86,7 +86,7 @@ def _load_ratio(server: Server, program: Path, size: Size) -> Ratio:
 
 
 def _load_with_sysbench(server: Server, rows: int) -> Second:
-    """Return the time of sysbench's prepare, over a table that is dropped before."""
+    """Return the time of sysbench's prepare, after dropping the table."""
     command = point_queries.sysbench_command(server, rows, 1)
     subprocess.run([*command, "cleanup"], check=True, stdout=subprocess.DEVNULL)
     begin = time.monotonic()
@@ -95,7 +95,7 @@ def _load_with_sysbench(server: Server, rows: int) -> Second:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print a table for each build; return 1 where a goal is not met."""
+    """Measure and print a table for each build; return 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--builds", nargs="+", default=BUILDS, help="DBMS@VERSION")
     parser.add_argument("--pairs", type=int, default=10, help="of runs, per comparison")

@@ -1,9 +1,9 @@
-"""The share of intervals and verdicts of metrics that are right, where the truth is known.
+"""The share of intervals and verdicts of metrics that are right, with a known truth.
 
     python -m bench.metric_intervals [--experiments 40]
 
-Prints the table of docs/statistics.md, "Other metrics", from seeded experiments of slices whose
-response times are in the driver's buckets, and whose CPU time moves with the machine's speed.
+Prints the table of docs/statistics.md, "Other metrics", from seeded experiments. The slices have
+response times in the driver's buckets, and CPU times that vary with the machine's speed.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ SMALLEST = ("--experiments", "1", "--tests", "1", "--blocks", "4", "--operations
 MARGIN = 0.03
 INCARNATIONS = 3
 SLOWER = 1.1
-"""True ratio of CPU time per operation and of all response times, where they are not equal."""
+"""True ratio of CPU time per operation and of all response times, if not equal."""
 LONGER_TAIL = 1.5
-"""True ratio of the slowest operations, where these alone are not equal."""
+"""True ratio of the slowest operations, if only these differ."""
 TRUTHS = {"equal": Truth(), "slower": Truth(times=SLOWER), "tail": Truth(tail=LONGER_TAIL)}
 
 
 @dataclass
 class Tally:
-    """Outcomes of one metric."""
+    """Results of one metric."""
 
     cells: int = 0
-    """Tests that could have been compared."""
+    """Tests that could be compared."""
     experiments: int = 0
     false: int = 0
     """Experiments of equal contenders with a `less` or `more`."""
     held: int = 0
-    """Intervals that have the truth in them."""
+    """Intervals that contain the truth."""
     widths: list[float] = field(default_factory=list)
     verdicts: dict[str, Counter[Verdict]] = field(default_factory=dict)
     """Name of the truth -> its verdicts."""
 
     def share(self, truth: str, verdict: Verdict) -> str:
-        """Return the share of a verdict among those of one truth."""
+        """Return the share of a verdict among the verdicts for one truth."""
         verdicts = self.verdicts[truth]
         return f"{verdicts[verdict] / verdicts.total():.0%}" if verdicts else "-"
 
@@ -70,7 +70,7 @@ class Layout:
     """Size of the experiments."""
 
     experiments: int
-    """Experiments of equal contenders; half as many of those that are not."""
+    """Experiments of equal contenders; there are half as many of different ones."""
     tests: int
     blocks: int
 
@@ -115,7 +115,7 @@ def tally(
 
 
 NOISES = {"2%": Noise(slice=0.02), "15%": Noise(slice=0.15)}
-"""Noise of a slice's speed: a calm machine, and a shared one."""
+"""Noise of a slice's speed on a calm and on a shared machine."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The effect of probing on throughput: QPS of probed runs beside that of runs without probes.
+"""The effect of probing on throughput: QPS of runs with probes / without probes.
 
 python -m bench.probe_effect [--pairs 150] [--build postgres@17.6]
 """
@@ -21,7 +21,7 @@ GOAL = 0.99
 
 
 def rows(build: str, pairs: int, table_rows: int) -> Iterator[Row]:
-    """Alternate probed and other runs on one of two instances of `build`."""
+    """Alternate runs with and without probes on one of two instances of `build`."""
     with side_by_side([build, build], TEST, table_rows) as servers:
         contender = servers.contenders[0]
         measured = alternate(
@@ -35,7 +35,7 @@ def rows(build: str, pairs: int, table_rows: int) -> Iterator[Row]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print the table; return 1 where the goal is not met."""
+    """Measure and print the table; return 1 if the goal is not met."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=150)
     parser.add_argument("--rows", type=int, default=ROWS)

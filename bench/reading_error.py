@@ -1,11 +1,11 @@
-"""Error of QPS that are read between two efforts, beside those of the efforts that are there.
+"""The error of interpolating QPS between two efforts, compared with measured efforts.
 
     python -m bench.reading_error [--loads 3] [--rows 10000] [--build postgres@18.4-pgvector0.8.5]
 
-Searches by pgvector are asked what they find at many efforts, and how many pages they read for it,
-which does not drift as time does. Between neighbours of the usual efforts pages are read off at the
-recalls of the efforts between them, linear in ln(1 - recall) and in recall. Printed is the root
-mean square of the errors, in ln, by what the neighbours miss.
+Searches by pgvector are measured at many efforts: recall, and pages read, which do not drift like
+time. For the efforts between two neighbours of the usual efforts, pages are interpolated at their
+recall, linear in ln(1 - recall) and in recall. The table has the root mean square of the errors in
+ln pages, by the ratio of the neighbours' 1 - recall.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ EFFORTS = {
 USUAL = {HNSW: (10, 20, 40, 80, 160), IVFFLAT: (1, 2, 4, 8, 16)}
 _PLAN = "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "
 _COMPARED = (0.88, 0.995)
-"""Recalls around those at which contenders are compared."""
+"""Recalls around the ones at which contenders are compared."""
 _BOUNDS = (1.0, 3.0, 5.0, 10.0, math.inf)
 
 
 class Cost(NamedTuple):
-    """What one effort finds, and ln of the pages that a query reads."""
+    """The recall of one effort, and ln of the pages that a query reads."""
 
     recall: float
     ln_pages: float
@@ -74,7 +74,7 @@ def _rms(errors: Sequence[float]) -> float:
 
 
 def _errors(costs: dict[int, Cost], usual: Sequence[int]) -> Iterator[tuple[float, str, float]]:
-    """Yield the ratio of what two neighbours miss, the scale, and the error between them."""
+    """Yield the ratio of two neighbours' 1 - recall, the scale, and the error between them."""
     scales: dict[str, Callable[[float], float]] = {
         "missed": lambda recall: -math.log(1 - recall),
         "recall": lambda recall: recall,
@@ -93,7 +93,7 @@ def _errors(costs: dict[int, Cost], usual: Sequence[int]) -> Iterator[tuple[floa
 
 
 def _costs(options: argparse.Namespace, seed: int) -> dict[str, dict[int, Cost]]:
-    """Return kind of index -> effort -> cost, of tables that are loaded anew."""
+    """Return kind of index -> effort -> cost, for newly loaded tables."""
     tests = [search(kind, effort) for kind, efforts in EFFORTS.items() for effort in efforts]
     table = VectorTable(queries=options.queries)
     data = VectorData(table, options.rows, seed, tests)

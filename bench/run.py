@@ -1,4 +1,4 @@
-"""`make bench`: runs every benchmark of this folder.
+"""`make bench`: runs all benchmarks of this folder.
 
 python -m bench.run [--smallest] [NAME ...]
 """
@@ -22,14 +22,14 @@ class Benchmark(Protocol):
     """A module of this folder."""
 
     SMALLEST: Sequence[str]
-    """Arguments with which it measures as little as it can."""
+    """Arguments for the smallest run."""
 
     def main(self, arguments: Sequence[str]) -> int:
-        """Measure and print; return 1 where a goal is not met."""
+        """Measure and print; return 1 if a goal is not met."""
 
 
 def benchmark_names() -> list[str]:
-    """Return the names of all modules of this folder but this one."""
+    """Return the names of all modules of this folder except this one."""
     return sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "run")
 
 
@@ -39,16 +39,16 @@ def load(name: str) -> Benchmark:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmarks one after the other; return 1 where a goal of one is not met."""
+    """Run the benchmarks in sequence; return 1 if a goal is not met."""
     names = benchmark_names()
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"{', '.join(names)}  [all]")
     parser.add_argument(
-        "--smallest", action="store_true", help="with the smallest sizes, to see that it works"
+        "--smallest", action="store_true", help="use the smallest sizes, to check that it works"
     )
     options = parser.parse_args(arguments)
     if unknown := set(options.names) - set(names):
-        parser.error(f"no benchmark is called {', '.join(sorted(unknown))}")
+        parser.error(f"unknown benchmark: {', '.join(sorted(unknown))}")
     if not options.names:
         check_programs(*_PROGRAMS)
     codes = []

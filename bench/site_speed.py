@@ -22,7 +22,7 @@ _LARGEST_PAGE_MB = 1.0
 
 
 def rows(nights: int, slices: int, runs: int) -> Iterator[Row]:
-    """Time the commands as a person calls them, on nights of at least so many slices each."""
+    """Time the commands as users call them, on nights of at least `slices` slices each."""
     with tempfile.TemporaryDirectory() as directory:
         results, site = Path(directory, "results"), Path(directory, "site")
         for number in range(nights):
@@ -55,7 +55,7 @@ def _write_night(results: Path, number: int, least_slices: int) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print the table; return 1 where a goal is not met."""
+    """Measure and print the table; return 1 if a goal is not met."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--nights", type=int, default=30, help="number of experiments")
     parser.add_argument("--slices", type=int, default=1_000, help="at least, of each experiment")

@@ -1,13 +1,13 @@
-"""The best length of a slice: how narrow an interval one minute of measuring gives, by length.
+"""The best length of a slice: the width of the interval after one minute of measuring, by length.
 
-Two instances of one build (an A/A comparison), one client. Blocks of every length take turns, in
-random order, so that all lengths meet the same machine. Of the blocks' log ratios the 20% trimmed
-mean is taken, as the analysis does; printed is what half of its 95% interval would be after 60 s of
-nothing but blocks of that length (discarding and probing included), and the mean itself as rqps.
+Two instances of one build (an A/A comparison) have one client. Blocks of all lengths alternate in
+random order, so that all lengths have the same conditions. The log ratio is the 20% trimmed mean of
+the blocks, as in the analysis. The table has the half-width of its 95% interval after 60 s of
+blocks of that length (discarding and probing included), and the mean as rqps.
 
-Before each of several rounds a length is chosen as an experiment does, from a record of the
-machine's speed. The half-widths are geometric means over the rounds, and `chosen` is that of the
-lengths that were chosen.
+Before each of several rounds a length is chosen like in an experiment, from a record of the
+machine's speed. Half-widths are geometric means over the rounds; the row `chosen` has the
+half-width of the chosen lengths.
 
     python -m bench.slice_length [--rounds 4] [--cycles 20] [--build postgres@17.6]
 """
@@ -46,7 +46,7 @@ class Blocks:
     seconds: float = 0.0
 
     def half_width(self) -> float:
-        """Return half the width of the interval after `MEASURING` seconds of such blocks."""
+        """Return the half-width of the interval after `MEASURING` seconds of such blocks."""
         count = len(self.log_ratios)
         mean = trimmed_mean(np.array(self.log_ratios)[:, None])
         variance_of_one = mean.squares / (mean.size * (mean.size - 1)) * count
@@ -54,13 +54,13 @@ class Blocks:
         return NORMAL_95 * math.sqrt(variance_of_one / affordable)
 
     def rqps(self) -> float:
-        """Return the QPS of one instance relative to the other: 1 is right."""
+        """Return the QPS of one instance relative to the other: the truth is 1."""
         return math.exp(trimmed_mean(np.array(self.log_ratios)[:, None]).mean)
 
 
 @dataclass
 class Round:
-    """The blocks of every length, and the length that was chosen before them."""
+    """The blocks of all lengths, and the length that was chosen before the round."""
 
     chosen: Second
     blocks: dict[Second, Blocks]
@@ -103,7 +103,7 @@ def _measure(options: argparse.Namespace, test: str) -> list[Round]:
 
 
 def _record_speed(servers: SideBySide) -> SpeedRecord:
-    """Record the speed of the first contender as an experiment does."""
+    """Record the speed of the first contender, as in an experiment."""
     contender = servers.contenders[0]
     runs = []
     end = time.monotonic() + RECORD

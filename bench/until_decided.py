@@ -1,12 +1,11 @@
-"""How often verdicts are false when an experiment goes on until its tests are decided.
+"""How often verdicts are false if an experiment continues until its tests are decided.
 
     python -m bench.until_decided [--experiments 200]
 
-Prints a table of docs/statistics.md. Seeded experiments are judged after four incarnations; each
-test that is then unsure goes on to the multiple that it was forecast, as `slowdust more
---until-decided` does, and so on until none is unsure, or the forecast sees no end. What is decided
-stays as it was measured. A verdict is false that is `faster` or `slower` for equal tests, or on the
-wrong side for those that differ.
+Prints a table of docs/statistics.md. Seeded experiments are judged after four starts; each unsure
+test continues to its forecast, like in `slowdust more --until-decided`, until all tests are decided
+or the forecast is unbounded. Decided tests are not measured again. A verdict is false if it is
+`faster` or `slower` for an equal test, or the opposite of the true difference.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ MARGIN = 0.03
 TESTS = 8
 BLOCKS = 12
 FIRST, MOST = 4, 80
-"""Incarnations that an experiment begins with, and that it is given at most."""
+"""Starts of an experiment at first, and at most."""
 SPREADS = (0.0, 0.03)
 """Standard deviations of the tests' true ln rqps: equal builds, and builds that differ."""
 
 
 @dataclass
 class Tally:
-    """Tests with a verdict of some kind, and experiments with a false one."""
+    """Numbers of tests by verdict, and of experiments with a false one."""
 
     tests: int = 0
     unsure: int = 0
@@ -60,7 +59,7 @@ class Tally:
 
 
 def judge(cells: Sequence[BlockRatios], incarnations: Sequence[int]) -> list[Judgement]:
-    """Judge an experiment by the first incarnations of each test."""
+    """Judge an experiment by the first starts of each test."""
     cut = [
         shortened(cell, [BLOCKS] * count) for cell, count in zip(cells, incarnations, strict=True)
     ]
@@ -68,7 +67,7 @@ def judge(cells: Sequence[BlockRatios], incarnations: Sequence[int]) -> list[Jud
 
 
 def until_decided(cells: Sequence[BlockRatios]) -> tuple[list[Verdict], list[Verdict], float]:
-    """Return the verdicts after the first look, after the last, and the multiple measured."""
+    """Return the verdicts after the first look and after the last, and the measured multiple."""
     counts = [FIRST] * len(cells)
     judged = judge(cells, counts)
     first = [each.verdict for each in judged]

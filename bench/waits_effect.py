@@ -1,4 +1,4 @@
-"""The cost of observing waits: QPS of a server that tells them beside one as it is timed.
+"""The cost of observing waits: QPS of a server that reports waits / a server as it is timed.
 
 python -m bench.waits_effect [--pairs 20] [--builds postgres@17.6,mysql@9.7.4]
 """
@@ -17,7 +17,7 @@ from slowdust.experiment.contender import RunningContender
 from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.passes.waits import Observer, PlannedWindow
-from slowdust.store.waits import WaitPlace
+from slowdust.store.count import WindowPlace
 from slowdust.units import Second
 
 SMALLEST = ("--pairs", "1", "--rows", "1000", "--builds", "postgres@17.6")
@@ -29,14 +29,14 @@ _Pairs = list[tuple[float, float]]
 
 
 def rows(build: str, test: str, pairs: int, table_rows: int) -> Iterator[Row]:
-    """Alternate windows of two instances of `build`, of which one tells waits.
+    """Alternate windows of two instances of `build`; one of them reports waits.
 
-    Each of the two does so once, since two starts of a server differ by chance.
+    Both instances do so in turn, because two starts of a server differ by chance.
     """
     instruments_on: _Pairs = []
     observed: _Pairs = []
-    for telling in (0, 1):
-        on, seen = _of_one_start(build, test, pairs, table_rows, telling)
+    for reporting in (0, 1):
+        on, seen = _of_one_start(build, test, pairs, table_rows, reporting)
         instruments_on += on
         observed += seen
     for what, measured in (
@@ -50,26 +50,26 @@ def rows(build: str, test: str, pairs: int, table_rows: int) -> Iterator[Row]:
 def _of_one_start(
     build: str, test: str, pairs: int, table_rows: int, place: int
 ) -> tuple[_Pairs, _Pairs]:
-    """Return QPS of the server at `place`, which tells waits, and of the other one."""
+    """Return QPS of the server at `place`, which reports waits, and of the other one."""
     with (
         side_by_side([build, build], test, table_rows, observed=[place]) as servers,
         Driver() as sampling,
     ):
-        telling, plain = servers.contenders[place], servers.contenders[1 - place]
+        reporting, plain = servers.contenders[place], servers.contenders[1 - place]
         observer = Observer(servers.driver, sampling, servers.all.warn)
 
         def as_timed() -> float:
             return servers.qps(plain, SLICE)
 
-        on = alternate(lambda: servers.qps(telling, SLICE), as_timed, pairs)
-        observe = partial(_observed_qps, servers, observer, telling, test)
+        on = alternate(lambda: servers.qps(reporting, SLICE), as_timed, pairs)
+        observe = partial(_observed_qps, servers, observer, reporting, test)
         return on, alternate(observe, as_timed, pairs)
 
 
 def _observed_qps(
     servers: SideBySide, observer: Observer, contender: RunningContender, test: str
 ) -> float:
-    place = WaitPlace(
+    place = WindowPlace(
         benchmark="micro", test=test, clients=1, contender=contender.name, incarnation=1, repeat=0
     )
     serving = servers.serving[contender.name]
@@ -82,7 +82,7 @@ def _observed_qps(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print the table; there is no goal, since what is observed is not timed."""
+    """Measure and print the table. There is no goal: observed windows are not timed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--rows", type=int, default=ROWS)

@@ -1,13 +1,13 @@
-"""How often a watch raises what is none, and how soon it raises a change.
+"""How often a watch opens a false alarm, and how soon it opens one for a change.
 
     python -m bench.watch_year [--years 1] [--sizes 3,5,10,-3]
 
-Prints the tables of docs/statistics.md. A year has 365 nights, 50 tests, a new subject in four
-nights of five, and one in doubt is measured again in others. What a contender does in a night is
-drawn from Student's t with 4 degrees of freedom, so that the ratio of two has a standard deviation
-of 0.5%, 1% or 2%: restarts and the host are in it. Twice a year the host is another one, which
-moves each test's level beside the base by a standard deviation of 2%. The nights are judged by
-what `slowdust watch` judges them by.
+Prints the tables of docs/statistics.md. A year has 365 nights, 50 tests, and a new subject in four
+of five nights; in the others a doubtful subject is measured again. A contender's deviation in a
+night is drawn from Student's t with 4 degrees of freedom, so that the ratio of two contenders has a
+standard deviation of 0.5%, 1% or 2%, which includes restarts and the host. Twice a year the host
+changes, which changes each test's level relative to the base by a standard deviation of 2%. The
+nights are judged by the functions of `slowdust watch`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ SIZES = "3,5,10,-3"
 _HOSTS_A_YEAR = 2
 _HOST_MOVES = 0.02
 _MEASURED = 0.8
-"""Share of the nights with a new subject."""
-_TOLD_ERROR = 0.7
-"""Standard error that an experiment tells / standard deviation from night to night."""
+"""The share of nights with a new subject."""
+_REPORTED_ERROR = 0.7
+"""An experiment's reported standard error / standard deviation between nights."""
 _QUARTER = 91
 _FEWEST_NIGHTS = 60
 _FREEDOM = 4
@@ -44,19 +44,19 @@ _TESTS_OF_THE_RATE = 50
 
 @dataclass
 class Year:
-    """The truth of a year: what each test does in each night."""
+    """The truth of a year: the levels of all tests."""
 
     nights: int
     tests: int
     noise: float
     random: random.Random
     changes: dict[int, tuple[int, float]] = field(default_factory=dict)
-    """Test -> the number of the subject with which it changes, and by how much."""
+    """Test -> the number of the subject that changes it, and the size of the change."""
     first: dict[int, int] = field(default_factory=dict)
     """Number of a subject -> its first night."""
 
     def judged(self) -> Iterator[tuple[State, Sequence[Night]]]:
-        """Yield the state after each night that measured something, and all nights so far."""
+        """Yield the state after each measured night, and all nights so far."""
         state, nights = State(), list[Night]()
         offsets = [0.0] * self.tests
         moves = sorted(self.random.sample(range(30, self.nights), _HOSTS_A_YEAR))
@@ -87,7 +87,7 @@ class Year:
             yield state, nights
 
     def _is_again(self, nights: Sequence[Night], state: State) -> bool:
-        """Return whether the last subject is measured again, since it is in doubt."""
+        """Return whether the last subject is in doubt and is measured again."""
         if not nights or not state.doubts:
             return False
         last = nights[-1].plan.subject
@@ -101,7 +101,7 @@ class Year:
             cost = self._level(test, subject) + offsets[test] + self._drawn()
             before = 0 if good is None else _number(good)
             reference = self._level(test, before) + offsets[test] + self._drawn()
-            error = self.noise * _TOLD_ERROR
+            error = self.noise * _REPORTED_ERROR
             measured.append(
                 Measured(
                     test=f"test-{test}",
@@ -118,7 +118,7 @@ class Year:
         return math.log1p(size) if changed and subject >= changed else 0.0
 
     def _drawn(self) -> float:
-        """Return what a contender does in a night beside its level."""
+        """Return a contender's random deviation in a night."""
         normal = self.random.gauss(0, 1)
         squares = self.random.gammavariate(_FREEDOM / 2, 2)
         of_variance_1 = normal * math.sqrt((_FREEDOM - 2) / squares)
@@ -127,35 +127,35 @@ class Year:
 
 @dataclass
 class Tally:
-    """Changes of many years."""
+    """Results for the changes of many years."""
 
     changes: int = 0
     delays: list[int] = field(default_factory=list)
-    """Measured nights from a change to the night that raises it, 0 for its own."""
+    """Measured nights from a change to its alarm; 0 for the same night."""
     right: int = 0
-    """Changes whose subject was named."""
+    """Changes with the right subject named."""
     near: int = 0
-    """Changes whose subject or one beside it was named."""
+    """Changes with the right subject or a neighbour named."""
 
 
 @dataclass
 class Quiet:
-    """Years in which nothing changes."""
+    """Results for years without changes."""
 
     nights: int = 0
     worse: int = 0
     better: int = 0
     measured: int = 0
     again: int = 0
-    """Nights in which a subject was measured again."""
+    """Nights that measured a subject again."""
     doubtful: int = 0
-    """Nights behind which there was a doubt."""
+    """Nights that ended with a doubt."""
     ages: list[int] = field(default_factory=list)
-    """Nights since that of the last good subject."""
+    """Nights since the last good subject."""
 
 
 def quiet(noise: float, options: argparse.Namespace) -> Quiet:
-    """Count what is raised of tests that never change."""
+    """Count the alarms of tests that never change."""
     tally = Quiet()
     for seed in range(options.years):
         year = Year(options.nights, options.tests, noise, random.Random(seed))
@@ -181,7 +181,7 @@ def _number(subject: Candidate) -> int:
 
 
 def found(noise: float, size: float, options: argparse.Namespace) -> Tally:
-    """Count the changes that are found, in years in which every test has one."""
+    """Count the found changes, in years with a change of every test."""
     tally = Tally()
     for seed in range(options.years):
         draw = random.Random(seed)
@@ -205,14 +205,14 @@ def found(noise: float, size: float, options: argparse.Namespace) -> Tally:
             ]
             if named:
                 tally.delays.append(named[0].found - night)
-                apart = abs(_number(named[0].subject) - subject)
-                tally.right += apart == 0
-                tally.near += apart <= 1
+                distance = abs(_number(named[0].subject) - subject)
+                tally.right += distance == 0
+                tally.near += distance <= 1
     return tally
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables; return 1 where there are more false alarms than one a quarter."""
+    """Print the tables; return 1 if there is more than one false alarm per quarter."""
     parser = argparse.ArgumentParser(prog="bench.watch_year", description=__doc__)
     parser.add_argument("--years", type=int, default=1)
     parser.add_argument("--tests", type=int, default=50)
@@ -220,7 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sizes", type=_sizes, default=SIZES, help="of changes, in percent")
     options = parser.parse_args(arguments)
     if options.nights < _FEWEST_NIGHTS:
-        parser.error(f"a change needs time to be found: --nights {_FEWEST_NIGHTS} is the least")
+        parser.error(f"--nights must be at least {_FEWEST_NIGHTS}, so that changes can be found")
     print(
         "| noise of a night | false alarms a quarter | false improvements a quarter "
         "| nights with a doubt | measured again | age of the last good one |"

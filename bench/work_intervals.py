@@ -1,9 +1,9 @@
-"""The share of intervals and verdicts of work that are right, where the truth is known.
+"""The share of intervals and verdicts of work that are right, with a known truth.
 
     python -m bench.work_intervals [--experiments 1000]
 
 Prints the table of docs/statistics.md, "Work", from seeded counts of two contenders. After two
-starts of the servers those steps are counted again that are undecided, as in an experiment.
+starts of the servers only undecided steps are counted again, as in an experiment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ READS = (
 )
 WRITES = ("update-index", "update-one", "write-only", "insert")
 TRUTHS = (1.0, 1.005, 1.01, 1.015, 1.02)
-"""True ratios of instructions; 1: the contenders are equal."""
+"""True ratios of instructions; 1 means equal contenders."""
 
 
 @dataclass(frozen=True)
@@ -40,20 +40,20 @@ class Case:
     tests: Sequence[str]
     noise: CountNoise
     restless: CountNoise | None = None
-    """Noise of the last test, if it is another; the table is about that test then."""
+    """The noise of the last test, if it differs; then the table only has that test."""
 
     @property
     def judged(self) -> Sequence[str]:
-        """The tests that the table is about."""
+        """The tests in the table."""
         return self.tests if self.restless is None else self.tests[-1:]
 
     @property
     def shown(self) -> CountNoise:
-        """The noise of the tests that the table is about."""
+        """The noise of the tests in the table."""
         return self.restless or self.noise
 
     def counts(self, truth: float, rng: np.random.Generator, repeats: int) -> list[Count]:
-        """Return the counts of one experiment, after as many starts as there may be."""
+        """Return the counts of one experiment with the most possible starts."""
         quiet = [test for test in self.tests if self.restless is None or test not in self.judged]
         parts = [(quiet, self.noise)]
         if self.restless is not None:
@@ -88,18 +88,18 @@ CASES = (
 
 @dataclass
 class Tally:
-    """Outcomes of the tests of one case and truth."""
+    """Results of the tests of one case and truth."""
 
     verdicts: Counter[str] = field(default_factory=Counter)
     held: int = 0
-    """Intervals that have the truth in them."""
+    """Intervals that contain the truth."""
     beyond_one: int = 0
-    """Intervals that are above 1."""
+    """Intervals above 1."""
     false: int = 0
-    """Experiments with a `less`, or with a `more` though the contenders are equal."""
+    """Experiments with a `less`, or with a `more` for equal contenders."""
     widths: list[float] = field(default_factory=list)
     starts: int = 0
-    """Starts after which the tests were counted, in all."""
+    """The sum of the tests' starts."""
 
     def row(self, experiments: int) -> str:
         """Return the cells of the table."""
@@ -136,7 +136,7 @@ def tally(case: Case, truth: float, experiments: int, most_starts: int, repeats:
 
 
 def taken(counts: Sequence[Count], most_starts: int) -> list[Count]:
-    """Return the counts that an experiment takes: more starts only of what is undecided."""
+    """Return the counts that an experiment takes: further starts only for undecided steps."""
     own = [count for count in counts if count.place.incarnation <= STARTS]
     for start in range(STARTS + 1, most_starts + 1):
         undecided = undecided_steps(counts_by_step(own), ["a", "b"])

@@ -1,4 +1,4 @@
-"""What unit and integration tests share."""
+"""Shared by unit and integration tests."""
 
 from __future__ import annotations
 

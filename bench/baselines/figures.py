@@ -1,4 +1,4 @@
-"""Figures of a baseline, how two of them compare, and the file that keeps them."""
+"""Figures of a baseline, their comparison, and the file of recorded figures."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from scipy import stats
 
 Comparison = Literal["equal", "within chance", "better", "worse", "not recorded", "not measured"]
 CHANCE = 0.05
-"""Largest probability that any figure of a whole comparison is called worse by chance."""
+"""The probability of a comparison that reports any figure as worse by chance."""
 _TOLERANCE = 0.01
-"""Relative difference of two counts of instructions that is none: two runs differ by up to 0.7%."""
+"""Relative difference of equal counts of instructions: two runs differ by up to 0.7%."""
 
 
 class _Share(msgspec.Struct, frozen=True):
-    """How many of several results have a property."""
+    """The share of results with a property."""
 
     good: ClassVar[bool]
     count: int
@@ -28,7 +28,7 @@ class _Share(msgspec.Struct, frozen=True):
         return f"{self.count:,} of {self.of:,} ({self.count / self.of:.1%})"
 
     def compare(self, now: _Share, chance: float) -> Comparison:
-        """Compare by Fisher's exact test, with the probability `chance` to each side."""
+        """Compare by Fisher's exact test, one-sided at `chance` for each side."""
         if self.count * now.of == now.count * self.of:
             return "equal"
         table = np.array([[now.count, now.of - now.count], [self.count, self.of - self.count]])
@@ -40,19 +40,19 @@ class _Share(msgspec.Struct, frozen=True):
 
 
 class Right(_Share, frozen=True, tag="right"):
-    """Results that are as they should be: intervals with the truth, differences that are found."""
+    """Correct results: intervals that contain the truth, differences that are found."""
 
     good = True
 
 
 class Wrong(_Share, frozen=True, tag="wrong"):
-    """Results that are not as they should be."""
+    """Incorrect results."""
 
     good = False
 
 
 class Instructions(msgspec.Struct, frozen=True, tag="instructions"):
-    """Instructions per operation, which no other program changes."""
+    """Instructions per operation, which do not depend on other programs."""
 
     per_operation: float
 
@@ -60,7 +60,7 @@ class Instructions(msgspec.Struct, frozen=True, tag="instructions"):
         return f"{self.per_operation:,.1f}"
 
     def compare(self, now: Instructions) -> Comparison:
-        """Compare with a fixed tolerance: a count has no chance in it."""
+        """Compare with a fixed tolerance: a count is not random."""
         ratio = now.per_operation / self.per_operation
         if abs(ratio - 1) <= _TOLERANCE:
             return "equal"
@@ -71,7 +71,7 @@ Figure = Right | Wrong | Instructions
 
 
 class Baseline(msgspec.Struct, frozen=True):
-    """Figures by name, and under which conditions they were measured."""
+    """Figures by name, and the conditions of their measurement."""
 
     conditions: Mapping[str, str]
     figures: Mapping[str, Figure]
@@ -98,7 +98,7 @@ def _json(value: object) -> str:
 
 
 def compare(recorded: Mapping[str, Figure], now: Mapping[str, Figure]) -> dict[str, Comparison]:
-    """Compare all figures of two baselines, those of `now` last that are not recorded."""
+    """Compare all figures of two baselines; new figures come last."""
     both = recorded.keys() & now.keys()
     chance = CHANCE / max(len(both), 1)
     return {

@@ -1,4 +1,4 @@
-"""Figures of real experiments: a build against itself, and against itself slowed on purpose."""
+"""Figures of real experiments: a build compared with itself, and with itself slowed down."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class MeasurementError(Exception):
 
 
 def equal_sqlite(budget: str) -> Figures:
-    """Yield the verdicts on SQLite against itself; it sends nothing that could be delayed."""
+    """Yield the verdicts on SQLite compared with itself; it sends no replies to delay."""
     arguments = ("--tests", _TESTS, "--trial", "1s", "--slowed", "none", "--budget", budget)
     yield from _calibrated(SQLITE, arguments)
 
 
 def slowed_postgres(budget: str) -> Figures:
-    """Yield the verdicts on Postgres against itself, and with a delay before each reply."""
+    """Yield the verdicts on Postgres compared with itself, and with delayed replies."""
     slowed = f"{_SLOWED * 100:g}"
     arguments = ("--tests", _SENT, "--trial", "2s", "--slowed", slowed, "--budget", budget)
     yield from _calibrated(POSTGRES, arguments)
@@ -62,10 +62,10 @@ def _calibrated(build: str, arguments: Sequence[str]) -> Figures:
 
 
 def counted_sqlite(budget: str) -> Figures:
-    """Yield the verdicts on the work of SQLite against itself, and the driver's instructions.
+    """Yield the verdicts on the work of SQLite compared with itself, and the driver's instructions.
 
-    SQLite runs in the driver's process, so that valgrind counts both. The C library serves both as
-    well; what it does for SQLite depends on the data in writes, and hardly in reads.
+    SQLite runs in the driver's process, so that valgrind counts both. Both also use the C library;
+    its instructions for SQLite depend on the data in writes, but hardly in reads.
     """
     arguments = ("--tests", f"{_READ},update-index", "--rows", "1000", "--incarnations", "2")
     counting = ("--budget", budget, "--count", "valgrind", "--count-budget", "10m")
@@ -91,7 +91,7 @@ def _of_driver(profile: Profile) -> Figures:
 
 
 def injected_in_postgres(experiments: int) -> Figures:
-    """Yield the verdicts on 1% more instructions in Postgres, and on none."""
+    """Yield the verdicts on Postgres with 1% more instructions, and without."""
     size = injected_work.Size(experiments, operations=25, rows=1000)
     of_steps = injected_work.judged(POSTGRES, [_READ], size)
     for (_, share), judgements in of_steps.items():
@@ -106,24 +106,24 @@ def injected_in_postgres(experiments: int) -> Figures:
 
 @contextmanager
 def _measured(command: str, *arguments: str) -> Iterator[Folder]:
-    """Measure an experiment with a command of Slowdust, in a results folder that is removed."""
+    """Measure an experiment with a command of Slowdust, in a temporary results folder."""
     with tempfile.TemporaryDirectory(prefix="baseline-") as results:
         _slowdust(command, *arguments, "--name", "baseline", "--results", results)
         yield Folder.of(Path(results), "baseline")
 
 
 def _report(folder: Folder) -> dict[str, Any]:
-    """Return the report of an experiment, as JSON has it."""
+    """Return the report of an experiment, from its JSON."""
     arguments = ("report", folder.name, "--results", str(folder.path.parent), "--json")
     report: dict[str, Any] = json.loads(_slowdust(*arguments))
     return report
 
 
 def _slowdust(*arguments: str) -> str:
-    """Return what a command prints.
+    """Return the output of a command.
 
     Raises:
-        MeasurementError: it fails.
+        MeasurementError: the command fails.
     """
     done = subprocess.run([COMMAND, *arguments], check=False, capture_output=True, text=True)
     if done.returncode:

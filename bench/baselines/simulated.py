@@ -1,4 +1,4 @@
-"""Figures of simulated experiments: they are the same at each run, until the engine changes."""
+"""Figures of simulated experiments, which change only if the engine changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Figures = Iterator[tuple[str, Figure]]
 
 
 def simulated(count: int) -> Figures:
-    """Yield all figures; `count` is the number of experiments of most of them."""
+    """Yield all figures; `count` is the number of experiments for most of them."""
     yield from _time(count)
     yield from _long_steps(count)
     yield from _metrics(max(1, count // 8))

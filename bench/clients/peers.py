@@ -1,4 +1,4 @@
-"""The driver beside another client that runs the same point queries, as ratios of pairs."""
+"""The driver compared with another client that runs the same point queries, as ratios of pairs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bench.servers.scratch import Server
 
 @dataclass(frozen=True)
 class Peer:
-    """A client that the driver is compared with, and with how many connections."""
+    """A client to compare the driver with, and its number of connections."""
 
     name: str
     client: point_queries.Client
@@ -35,7 +35,7 @@ class Runs:
 
 
 def compare(server: Server, driver: point_queries.Client, peer: Peer, runs: Runs) -> Iterator[Row]:
-    """Measure the driver and a peer in turns; one client shares a CPU with its server."""
+    """Measure the driver and a peer alternately; a single client shares a CPU with its server."""
     processors = frozenset(os.sched_getaffinity(0))
     used = frozenset({min(processors)}) if peer.clients == 1 else processors
     server.use_processors(used)
@@ -61,7 +61,7 @@ def compare(server: Server, driver: point_queries.Client, peer: Peer, runs: Runs
 def row(
     quantity: str, measured: Ratio, at_most: float | None = None, at_least: float | None = None
 ) -> Row:
-    """Return a ratio beside its goal, if it has one."""
+    """Return a ratio with its goal, if any."""
     if at_most is not None:
         return Row(quantity, str(measured), f"at most {at_most:g}", measured.median <= at_most)
     if at_least is not None:
@@ -70,7 +70,7 @@ def row(
 
 
 def compile_loop(name: str, directory: Path) -> point_queries.Client:
-    """Compile a loop in C of this folder into a directory; return it as a client."""
+    """Compile a C loop of this folder into a directory; return it as a client."""
     program = directory / name
     source = Path(__file__).with_name(f"{name}.c")
     subprocess.run(["cc", "-O2", "-o", program, source], check=True)

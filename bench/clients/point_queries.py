@@ -15,10 +15,10 @@ from msgspec import to_builtins
 
 from bench.clients.process import ClientFailedError, execute
 from bench.servers.scratch import Server
-from slowdust.experiment.cpus import cpus_of_clients, keep_on
+from slowdust.experiment.cpus import pin, place_clients
 from slowdust.units import Microsecond, Second
 
-_NEXT_TO_NOTHING: Second = 0.001
+_SHORTEST: Second = 0.001
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Workload:
 class Measurement:
     """Rate, CPU time per operation and context switches per operation of one run of a client.
 
-    They are the kernel's account of the whole process, less that of another run that connects as
-    many clients and does next to nothing with them.
+    CPU time and switches are the kernel's totals of the process, minus the totals of a run that
+    connects as many clients and runs almost no operations.
     """
 
     qps: float
@@ -49,14 +49,14 @@ Client = Callable[[Server, Workload], Measurement]
 
 @dataclass(frozen=True)
 class Use:
-    """What a client used of the machine."""
+    """Resources that a client used."""
 
     cpu: Second
     switches: int
 
 
 def _finish(process: subprocess.Popen[str]) -> tuple[str, Use]:
-    """Wait for the end of a process; return its output and its use."""
+    """Wait for a process to exit; return its output and its use."""
     assert process.stdout is not None
     with process.stdout:
         output = process.stdout.read()
@@ -85,7 +85,7 @@ def _measurement(operations: int, seconds: Second, whole: Use, start: Use) -> Me
 
 
 def sysbench(server: Server, workload: Workload) -> Measurement:
-    """Run sysbench's point queries: prepared, uniform, without its histogram."""
+    """Run sysbench's point queries: prepared, uniform, without a histogram."""
     _, start = _run_sysbench(server, workload, ["--time=0", f"--events={workload.clients}"])
     output, whole = _run_sysbench(server, workload, [f"--time={workload.seconds}"])
     queries = re.search(r"queries:\s+(\d+)\s+\(([\d.]+) per sec", output)
@@ -102,7 +102,7 @@ def _run_sysbench(server: Server, workload: Workload, length: Sequence[str]) -> 
 
 
 def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
-    """Return the part of sysbench's command line that says what it connects to."""
+    """Return sysbench's command line up to its connection options."""
     directory, target = server.socket_directory, server.target
     if target.dbms == "postgres":
         driver = "pgsql"
@@ -118,7 +118,7 @@ def sysbench_command(server: Server, rows: int, clients: int) -> list[str]:
 
 
 def loop_in_c(program: Path) -> Client:
-    """Return a minimal loop as a client; it is always one connection."""
+    """Return a minimal loop as a client, which always has one connection."""
 
     def run_for(server: Server, workload: Workload, seconds: int) -> tuple[str, Use]:
         target = server.target
@@ -139,14 +139,14 @@ def loop_in_c(program: Path) -> Client:
 
 
 Placement = Callable[[int, Sequence[int]], list[int] | None]
-"""The CPU of each client, by the number of clients and the usable CPUs; None leaves it open."""
+"""A function: number of clients, usable CPUs -> the CPU of each client; None to pin none."""
 
 
 def anywhere(_clients: int, _usable: Sequence[int]) -> None:
-    """Leave both ends to the scheduler."""
+    """Leave clients and server to the scheduler."""
 
 
-def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
+def driver(program: Path, place: Placement = place_clients) -> Client:
     """Return the driver as a client: one session, one slice, placed as in an experiment."""
 
     def run_for(server: Server, workload: Workload, seconds: Second) -> tuple[dict[str, Any], Use]:
@@ -157,8 +157,8 @@ def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
                   "test": "point-query", "clients": workload.clients}  # fmt: skip
         slice_ = {"id": 2, "command": "run", "session": "s", "stop": {"seconds": seconds}}
         server_processes = execute(process, opened | shape)["server_processes"]
-        if cpus is not None and server_processes:  # not where all threads serve all clients
-            keep_on(server_processes, cpus)
+        if cpus is not None and server_processes:  # empty if all threads serve all clients
+            pin(server_processes, cpus)
         measured = execute(process, slice_)
         assert process.stdin is not None
         process.stdin.close()
@@ -166,7 +166,7 @@ def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
         return measured, use
 
     def run(server: Server, workload: Workload) -> Measurement:
-        _, start = run_for(server, workload, _NEXT_TO_NOTHING)
+        _, start = run_for(server, workload, _SHORTEST)
         measured, whole = run_for(server, workload, workload.seconds)
         return _measurement(measured["operations"], measured["seconds"], whole, start)
 
@@ -174,7 +174,7 @@ def driver(program: Path, place: Placement = cpus_of_clients) -> Client:
 
 
 def load(server: Server, program: Path, rows: int) -> Second:
-    """Load the table with the driver; return the time from its start to its end."""
+    """Load the table with the driver; return the time that the driver took."""
     begin = time.monotonic()
     with subprocess.Popen(
         [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

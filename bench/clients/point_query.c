@@ -1,9 +1,9 @@
-/* The floor under every client of Postgres: point queries by a loop of one send, one poll and one
- * recv, without any library. It draws a key, sends Bind, Execute and Sync of a prepared statement,
- * and looks at nothing but both ends of the reply.
+/* The minimal client of Postgres: point queries in a loop of one send, one poll and one recv, without
+ * any library. It draws a key, sends Bind, Execute and Sync of a prepared statement, and checks only
+ * both ends of the reply.
  *
  * Usage: point_query SOCKET_DIRECTORY PORT USER DATABASE ROWS SECONDS    (trust authentication)
- * Prints the number of operations and the seconds they took.
+ * Prints the number of operations and the seconds that they took.
  *
  * Build: cc -O2 -o point_query point_query.c */
 #include <arpa/inet.h>
@@ -35,7 +35,7 @@ static uint32_t random_key(uint64_t *state, uint32_t rows) {
     return 1 + (uint32_t)(((*state >> 32) * rows) >> 32);
 }
 
-/* Query keys for so many seconds; print the number of operations and the seconds they took. */
+/* Query keys for `seconds`; print the number of operations and the seconds that they took. */
 static void query_keys(uint32_t rows, double seconds, void (*query)(uint32_t key)) {
     uint64_t state = 1;
     long operations = 0;
@@ -107,7 +107,7 @@ static void prepare(void) {
     await_reply(server, ends_ready);
 }
 
-/* Bind with one binary parameter, the last four of its bytes before the result format. */
+/* Bind with one binary parameter; its four bytes are followed by the result format. */
 #define BIND "B\0\0\0\31\0s\0\0\1\0\1\0\1\0\0\0\4"
 #define AFTER_KEY "\0\1\0\1E\0\0\0\11\0\0\0\0\0S\0\0\0\4"
 

@@ -1,4 +1,4 @@
-"""Client programs: whether they are there, and the driver as a process that takes commands."""
+"""Client programs: checks that they are installed, and commands for the driver's process."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class MissingProgramError(SystemExit):
     """A benchmark needs programs that this machine lacks."""
 
     def __init__(self, missing: Sequence[str]) -> None:
-        super().__init__(f"{', '.join(missing)} missing: `{COMMAND}` installs what benchmarks need")
+        super().__init__(f"{', '.join(missing)} missing: run `{COMMAND}`")
         self.programs = missing
 
 
 class ClientFailedError(Exception):
-    """A client ended with an error, or its output was not understood."""
+    """A client exited with an error, or its output is invalid."""
 
 
 def check_programs(*names: str) -> None:
-    """Raise MissingProgramError where one of the programs is not installed."""
+    """Raise MissingProgramError if one of the programs is not installed."""
     if lacking := programs.missing(*names):
         raise MissingProgramError(lacking)
 
@@ -40,4 +40,4 @@ def execute(process: subprocess.Popen[str], command: dict[str, object]) -> dict[
             raise ClientFailedError(line)
         if event["event"] != "progress":
             return event
-    raise ClientFailedError("the driver ended early")
+    raise ClientFailedError("the driver exited early")

@@ -1,4 +1,4 @@
-"""Long steps in chunks of 0.25 s, whose ratios are those of totals; 10 steps, 3 incarnations."""
+"""Long steps in chunks of 0.25 s, with ratios of totals; 10 steps, 3 starts."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NOISE = {
 def in_chunks(
     count: int, layout: Layout, noise: Noise, truth: float = 1.0
 ) -> Iterator[list[BlockRatios]]:
-    """Make seeded experiments of long steps, whose contender has the true rqps `truth`."""
+    """Make seeded experiments of long steps; the contender's true rqps is `truth`."""
     for cells in experiments(count, layout, noise, float(np.log(truth))):
         yield [replace(cell, parts="chunks") for cell in cells]
 

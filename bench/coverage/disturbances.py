@@ -1,4 +1,4 @@
-"""Contenders that stall, and tests that restarts move far more than the others."""
+"""Contenders that stall, and tests that vary much more between restarts than others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STALLS = 0.05
 
 
 def totals(count: int) -> None:
-    """Print the verdicts with and without the ratio of totals, where one contender stalls."""
+    """Print the verdicts with and without the ratio of totals, when one contender stalls."""
     print_header(
         "8 tests",
         "incarnations x blocks",
@@ -69,7 +69,7 @@ def totals(count: int) -> None:
 
 
 def outsiders(count: int) -> None:
-    """Print one test that scatters far more between incarnations than the seven others do."""
+    """Print one test that varies much more between starts than the seven others."""
     print_header(
         "layout",
         "slice",

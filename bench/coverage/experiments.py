@@ -1,4 +1,4 @@
-"""Simulated experiments, whose truth is known, and the tally of what Slowdust says of them."""
+"""Simulated experiments with a known truth, and the tally of Slowdust's results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.unit.synthetic import Noise, synthetic_rates, synthetic_ratios
 
 MARGIN = 0.03
 CALM = Noise()
-"""Slices with 2% of noise, restarts of 0.5%."""
+"""Slices with 2% of noise, restarts with 0.5%."""
 SHARED = Noise(slice=0.15)
-"""Slices with 15% of noise, which is what a shared machine has."""
+"""Slices with 15% of noise, as on a shared machine."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Size of an experiment; two contenders unless it says otherwise."""
+    """The size of an experiment."""
 
     tests: int
     incarnations: int
@@ -42,7 +42,7 @@ MEDIUM = Layout(8, 3, 12)
 def experiments(
     count: int, layout: Layout, noise: Noise, log_shift: float = 0.0
 ) -> Iterator[list[BlockRatios]]:
-    """Make seeded experiments; every contender but the base is shifted by `log_shift`."""
+    """Make seeded experiments; all contenders but the base are shifted by `log_shift`."""
     rng = np.random.default_rng(20260101)
     for _ in range(count):
         yield cells(layout, noise, rng, log_shift)
@@ -93,26 +93,26 @@ class Verdicts:
         self.of_experiments.append([j.verdict for j in judge_estimates(estimates, MARGIN)])
 
     def number(self, *verdicts: Verdict) -> int:
-        """Return how many results have one of `verdicts`."""
+        """Return the number of results with one of `verdicts`."""
         return sum(verdict in verdicts for of_one in self.of_experiments for verdict in of_one)
 
     def share(self, *verdicts: Verdict) -> float:
-        """Return the share of the results that have one of `verdicts`."""
+        """Return the share of results with one of `verdicts`."""
         return self.number(*verdicts) / sum(map(len, self.of_experiments))
 
     def with_a_difference(self) -> int:
-        """Return how many experiments have a `faster` or `slower`: of A/A none should."""
+        """Return the number of experiments with a `faster` or `slower`; the goal for A/A is 0."""
         return sum(any(v in DIFFERENT for v in of_one) for of_one in self.of_experiments)
 
     def experiments_with_a_difference(self) -> float:
-        """Return the share of the experiments with a `faster` or `slower`."""
+        """Return the share of experiments with a `faster` or `slower`."""
         return self.with_a_difference() / len(self.of_experiments)
 
 
 def judge(
     simulated: Iterable[Sequence[BlockRatios]], truth: float = 1.0, hosts: Hosts = ONE_HOST
 ) -> tuple[Tally, Verdicts]:
-    """Estimate and judge experiments whose contenders all have the true rqps `truth`."""
+    """Estimate and judge experiments; the true rqps of all contenders is `truth`."""
     tally, verdicts = Tally(), Verdicts()
     for of_experiment in simulated:
         estimates = estimate_all(of_experiment, hosts=hosts)
@@ -123,11 +123,11 @@ def judge(
 
 
 def print_header(*columns: str) -> None:
-    """Print the head of a table."""
+    """Print the header of a table."""
     print(f"| {' | '.join(columns)} |")
     print(f"|---|{'--:|' * (len(columns) - 1)}")
 
 
 def print_row(*cells_of_row: object) -> None:
-    """Print one row of a table, at once."""
+    """Print one row of a table and flush."""
     print(f"| {' | '.join(map(str, cells_of_row))} |", flush=True)

@@ -1,4 +1,4 @@
-"""How often the 95% interval holds, and how often a verdict is false or right."""
+"""How often the 95% interval contains the truth, and how often verdicts are wrong or right."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LAYOUTS = (
 
 
 def bootstrap(cell: BlockRatios, rng: np.random.Generator) -> Interval:
-    """Return percentiles of the means of resampled blocks; they leave out restarts."""
+    """Return percentiles of the means of resampled blocks, which ignore restarts."""
     blocks = np.concatenate(cell.by_incarnation).mean(axis=1)
     means = rng.choice(blocks, (RESAMPLES, len(blocks))).mean(axis=1)
     low, high = np.exp(np.quantile(means, [0.025, 0.975]))
@@ -43,7 +43,7 @@ def bootstrap(cell: BlockRatios, rng: np.random.Generator) -> Interval:
 
 
 def student(cell: BlockRatios) -> Interval:
-    """Return Student's t interval over the incarnations' means."""
+    """Return Student's t interval over the means of starts."""
     means: FloatArray = np.array([ratios.mean() for ratios in cell.by_incarnation])
     quantile = float(stdtrit(len(means) - 1, 0.975))
     reach = quantile * means.std(ddof=1) / np.sqrt(len(means))
@@ -86,7 +86,7 @@ def coverage(count: int) -> None:
 
 
 def other_noise(count: int) -> None:
-    """Print how the interval bears kinds of noise that the model does not assume."""
+    """Print the coverage for kinds of noise that the model does not assume."""
     print_header(
         f"{MEDIUM} with",
         "covers",
@@ -128,7 +128,7 @@ def other_noise(count: int) -> None:
 
 
 def power(count: int) -> None:
-    """Print the verdicts of a known shift of all tests: many incarnations against many blocks."""
+    """Print the verdicts on a known shift of all tests: many starts compared with many blocks."""
     print_header(
         "layout",
         "slice",

@@ -1,4 +1,4 @@
-"""Long steps, one pair in each incarnation; 10 steps, two contenders."""
+"""Long steps with one pair per start; 10 steps, two contenders."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def long_steps(count: int) -> None:
             everything = range(STEPS)
             print(_long_steps(count, incarnations, name, noise, everything), flush=True)
         for name, steps in {
-            "nine calm steps (1%) beside an unruly one": range(1, STEPS),
-            "the unruly step (10%) beside nine calm ones": range(1),
+            "nine calm steps (1%) with an unruly one": range(1, STEPS),
+            "the unruly step (10%) with nine calm ones": range(1),
         }.items():
             print(_long_steps(count, incarnations, name, _UNRULY, steps), flush=True)
 

@@ -1,4 +1,4 @@
-"""Looking after every block, against looking once at the end."""
+"""Judging after every block compared with judging once at the end."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from tests.unit.synthetic import Noise, shortened
 
 @dataclass(frozen=True)
 class Stopped:
-    """An experiment whose tests stopped when they were settled."""
+    """An experiment whose tests stopped when they were decided."""
 
     judgements: list[Judgement]
-    """Judgements of the end."""
+    """The judgements at the end."""
     stopped: list[bool]
     """Whether a test stopped before the end."""
     blocks: int
 
     @property
     def lost(self) -> int:
-        """Number of the tests that stopped and are `unsure` at the end."""
+        """The number of tests that stopped and are `unsure` at the end."""
         ends = zip(self.judgements, self.stopped, strict=True)
         return sum(stopped and judgement.verdict == "unsure" for judgement, stopped in ends)
 
 
 def stop_early(cells: Sequence[BlockRatios]) -> Stopped:
-    """Measure the tests in turn, incarnation by incarnation; look after each block."""
+    """Measure the tests in turn in each start; judge after each block."""
     measured: list[list[int]] = [[] for _ in cells]
     done = [False] * len(cells)
     for incarnation in range(len(cells[0].by_incarnation)):
@@ -72,7 +72,7 @@ _OUTCOMES: dict[float, tuple[Verdict, tuple[Verdict, ...]]] = {
 
 
 def early_stop(count: int) -> None:
-    """Print what looking after each block costs and saves."""
+    """Print the errors and savings of judging after each block."""
     print_header(
         "layout",
         "restart",

@@ -1,4 +1,4 @@
-"""The wall-clock time of `slowdust` commands, beside a goal."""
+"""The wall-clock time of `slowdust` commands, with a goal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ COMMAND = Path(sys.executable).with_name("slowdust")
 
 
 def timed_row(quantity: str, arguments: Sequence[str], runs: int, goal: Second) -> Row:
-    """Run a command `runs` times; return its median time beside the goal."""
+    """Run a command `runs` times; return its median time with the goal."""
     seconds = statistics.median(_seconds(arguments) for _ in range(runs))
     measured = f"{seconds:.2f} s, median of {runs}"
     return Row(quantity, measured, f"under {goal:g} s", seconds < goal)

@@ -1,4 +1,4 @@
-"""Ratios of pairs: what drifts between two pairs cancels inside each."""
+"""Ratios of pairs: drift between pairs cancels out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from slowdust.wording import counted
 T = TypeVar("T")
 
 FEWEST_FOR_AN_INTERVAL = 6
-"""Pairs; all of fewer lie on one side of the median in more than 5% of cases."""
+"""Pairs; with fewer pairs, all are on one side of the median in more than 5% of cases."""
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Ratio:
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> Ratio:
-    """Return the ratio ours / theirs of measurements that were taken in pairs."""
+    """Return the ratio ours / theirs of paired measurements."""
     ratios = np.sort(np.asarray(ours) / np.asarray(theirs))
     count = len(ratios)
     median = float(np.median(ratios))
     if count < FEWEST_FOR_AN_INTERVAL:
         return Ratio(median, None, count)
-    # The median lies outside of the k-th smallest and k-th largest ratio only if fewer than k of
-    # them lie on one side of it: k is the largest for which that has a probability of 5% at most.
+    # The median is outside of the k-th smallest and k-th largest ratio only if fewer than k ratios
+    # are on one side of it: k is the largest number with a probability of at most 5%.
     rank = int(stats.binom.ppf(0.025, count, 0.5)) - 1
     return Ratio(median, (float(ratios[rank]), float(ratios[-1 - rank])), count)
 

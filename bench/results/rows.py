@@ -1,4 +1,4 @@
-"""The tables that the benchmarks print."""
+"""The tables of the benchmarks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rich.table import Table
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity: its measured value beside its goal."""
+    """One quantity: its measured value and its goal."""
 
     quantity: str
     measured: str
@@ -21,7 +21,7 @@ class Row:
 
 
 def show(title: str, rows: Iterable[Row]) -> bool:
-    """Print a table, and each row on standard error as soon as it is there.
+    """Print a table, and each row to standard error as soon as it is measured.
 
     Returns whether all goals are met.
     """

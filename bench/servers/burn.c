@@ -1,8 +1,8 @@
-/* Makes a server carry out a known number of instructions more: preloaded, it counts down before
- * each send, from the number in the file that SLOWDUST_BURN names. Only the benchmark writes it.
+/* Adds a known number of instructions to a server: preloaded, it counts down before each send, from
+ * the number in the file that SLOWDUST_BURN names. Only the benchmark writes the file.
  *
- * Only system calls and symbols of the oldest C libraries of 64-bit Linux are used, since a server
- * may bring a C library that is older than the one of the compiler.
+ * It uses only system calls and symbols of the oldest C libraries of 64-bit Linux, because a server
+ * may have an older C library than the compiler.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-"""A throw-away server for benchmarks of Slowdust itself."""
+"""A temporary server for benchmarks of Slowdust itself."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Server:
         return Path(self.target.socket)
 
     def use_processors(self, processors: frozenset[int]) -> None:
-        """Confine the sessions that begin from now on.
+        """Confine all future sessions to processors.
 
-        Processes and threads inherit it from the one that makes them; threads that the server
-        keeps for its next sessions have to be told.
+        New processes and threads inherit the affinity; existing threads, which the server may use
+        for future sessions, are set.
         """
         for thread in Path(f"/proc/{self.pid}/task").iterdir():
             with contextlib.suppress(ProcessLookupError):  # of a session that just ended
@@ -43,7 +43,7 @@ class Server:
 
 @contextlib.contextmanager
 def scratch_server(name: str) -> Iterator[Server]:
-    """Start a build of the catalog, `DBMS@VERSION`, with Slowdust's settings; remove it after."""
+    """Start a build of the catalog, `DBMS@VERSION`, with Slowdust's settings; remove it later."""
     dbms, _, version = name.partition("@")
     build = builds.resolve(dbms, version, lambda phase: print(phase, file=sys.stderr))
     kind = family(dbms)

@@ -1,4 +1,4 @@
-"""Contenders side by side without an experiment around them, for benchmarks of the method."""
+"""Contenders side by side without an experiment, for benchmarks of the method."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slowdust.store.folder import Folder
 from slowdust.units import Second
 
 ROWS = 100_000
-"""Rows of the table, as in an experiment by default."""
+"""Rows of the table, the default of experiments."""
 WARM_UP: Second = 1.0
 
 
@@ -40,7 +40,7 @@ class SideBySide:
         return self.all.running()
 
     def qps(self, contender: RunningContender, seconds: Second) -> float:
-        """Measure the QPS of one run that nobody probes."""
+        """Measure the QPS of one run without probes."""
         return self.run(contender, seconds).qps
 
     def probed_qps(self, contender: RunningContender, seconds: Second) -> float:
@@ -48,11 +48,11 @@ class SideBySide:
         return self.probed_run(contender, seconds).qps
 
     def run(self, contender: RunningContender, seconds: Second) -> Ran:
-        """Carry out one run that nobody probes."""
+        """Run once without probes."""
         return self.driver.run(contender.name, Stop(seconds=seconds))
 
     def probed_run(self, contender: RunningContender, seconds: Second) -> Ran:
-        """Carry out one run between two readings of all probes, as in a slice."""
+        """Run once between two readings of all probes, as in a slice."""
         window = contender.window(self.contenders)
         window.open()
         ran = self.run(contender, seconds)
@@ -66,7 +66,7 @@ def side_by_side(
 ) -> Iterator[SideBySide]:
     """Start the builds, load `rows` rows, and open one client of the test on each.
 
-    Servers at the places `observed` in the list of builds tell what their sessions wait for.
+    Servers with an index in `observed` report the waits of their sessions.
     """
     spec = parse_spec({"name": "bench", "contenders": builds, "tests": [test], "rows": rows})
     data = Data(spec.tables, spec.rows, spec.seed)

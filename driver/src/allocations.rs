@@ -1,4 +1,4 @@
-//! Tests that the steady state allocates nothing: allocations would add the allocator's noise to
+//! Tests that the steady state does not allocate: allocations would add the allocator's noise to
 //! every measurement.
 #![allow(unsafe_code, reason = "a global allocator is unsafe by its nature")]
 
@@ -27,22 +27,22 @@ thread_local! {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is passed on to the system's allocator as it came; counting allocates nothing.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are those of this function.
+        // SAFETY: the caller makes the same promises to this function.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are those of this function.
+        // SAFETY: the caller makes the same promises to this function.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are those of this function.
+        // SAFETY: the caller makes the same promises to this function.
         unsafe { System.realloc(pointer, layout, size) }
     }
 }
@@ -96,7 +96,7 @@ static PROTOCOLS_OF_SQL: [MockProtocol; 2] = [
             let [low, middle, high, _] = *bytes.first_chunk()?;
             Some(4 + u32::from_le_bytes([low, middle, high, 0]) as usize)
         },
-        // The number of columns, a column's definition, which is not read, a row, and the end.
+        // The number of columns, a column's definition (not read), a row, and the end.
         answer: |_| {
             b"\x01\0\0\x01\x01\x02\0\0\x02\x03c\x02\0\0\x03\0\0\
               \x07\0\0\x04\xfe\0\0\x02\0\0\0"
@@ -104,7 +104,7 @@ static PROTOCOLS_OF_SQL: [MockProtocol; 2] = [
     },
 ];
 
-/// Complete statements are no text of this protocol: they are translated, which allocates.
+/// Complete statements are not part of this protocol: they are translated, which allocates.
 static MONGODB: MockProtocol = MockProtocol {
     dialect: mongodb::WIRE.dialect,
     connect: |statements| {
@@ -222,7 +222,7 @@ fn a_thread_with_one_client_allocates_nothing() {
     }
 }
 
-/// Assert that a client allocates nothing for the operations of such a generator, which calls
+/// Assert that a client does not allocate for the operations of this generator, which calls
 /// prepared statements below `statements`.
 pub fn assert_allocates_nothing(
     name: &str,

@@ -10,7 +10,7 @@ use self::operation::{Generator, NextCall, Operation};
 use crate::measure::{Clock, Nanosecond, Pace, Recorder, NANOSECONDS, WRONG_ROW_COUNT};
 use crate::wire::{Connection, Failure, Reply, Request, ServerError};
 
-/// Attempts after which an operation that collides every time counts as failed.
+/// Attempts after which an operation that always collides counts as failed.
 const ATTEMPTS: u32 = 1000;
 
 pub struct Client {
@@ -22,12 +22,12 @@ pub struct Client {
     attempt: u32,
     rolling_back: Option<Recovery>,
     error_policy: ErrorPolicy,
-    /// Rows of the operation under way.
+    /// Rows of the current operation.
     rows: u64,
-    /// Whether a statement of the operation under way had another row count than expected.
+    /// Whether a statement of the current operation had an unexpected row count.
     is_wrong: bool,
-    /// The place of the next operation in the client's sequence: the operations done since the
-    /// session was opened, failed ones too, unless it was sent to another place.
+    /// The position of the next operation in the client's sequence: the operations since the session
+    /// was opened, including failed ones, unless the client was sent to another position.
     position: u64,
     began: Nanosecond,
     finished: Nanosecond,
@@ -39,7 +39,7 @@ pub struct Client {
 pub struct Place {
     pub client: u64,
     pub clients: u64,
-    /// Index of the operation with which the clients' sequence begins.
+    /// Index of the first operation in the clients' sequence.
     pub first: u64,
 }
 
@@ -50,7 +50,7 @@ impl Place {
         first: 0,
     };
 
-    /// Return the operation's index in the sequence of the test.
+    /// Return the operation's index in the test's sequence.
     pub fn operation(self, position: u64) -> u64 {
         self.first + self.client + position * self.clients
     }
@@ -64,14 +64,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Return the operations that were completed by a time from which none began.
+    /// Return the operations that were completed by `time`, after which none began.
     pub fn until(self, time: Nanosecond) -> u64 {
         self.operations - u64::from(self.last_completion > time)
     }
 
-    /// Return the operations per second up to the last completion; 0 if there is none.
+    /// Return the operations per second up to the last completion; 0 without one.
     ///
-    /// Up to the end of the slice it would be too low for tests with slow operations in short slices.
+    /// The rate up to the end of the slice would be too low for slow operations in short slices.
     pub fn rate(self) -> f64 {
         if self.operations == 0 {
             return 0.0;
@@ -82,23 +82,23 @@ impl Tally {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// The reply under way is not complete, or another request was sent.
+    /// The current reply is not complete, or another request was sent.
     Waiting,
     /// The operation is over.
     Idle,
 }
 
-/// The way an operation goes on after a failed statement.
+/// The continuation of an operation after a failed statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Recovery {
     Retry,
     Fail,
 }
 
-/// The effect of an operation that has failed for good on its client.
+/// The effect on the client of an operation that failed permanently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ErrorPolicy {
-    /// The failure is counted, and the client goes on with its next operation.
+    /// The failure is counted, and the client continues with its next operation.
     Count,
     Abort,
 }
@@ -143,8 +143,8 @@ impl Client {
         }
     }
 
-    /// Abort with the first statement that the server refuses for good: the client's work is void if
-    /// any of it is missing.
+    /// Abort at the first statement that fails permanently: the client's work is invalid if any of it
+    /// is missing.
     pub fn abort_on_error(mut self) -> Self {
         self.error_policy = ErrorPolicy::Abort;
         self
@@ -154,12 +154,12 @@ impl Client {
         self.position
     }
 
-    /// Let the next operation be that of this position in the client's sequence.
+    /// Set the next operation to this position in the client's sequence.
     pub fn go_to(&mut self, position: u64) {
         self.position = position;
     }
 
-    /// Return the request whose reply has not come, of an operation that was cut short.
+    /// Return the request without a reply, after an operation was interrupted.
     pub fn pending_request(&self) -> Option<Request<'_>> {
         let under_way = self.call < self.operation.calls.len();
         under_way.then(|| self.operation.request(self.call))
@@ -175,12 +175,12 @@ impl Client {
         self.tally = Tally::default();
     }
 
-    /// Go on with the slice or step in a window that opens at this time.
+    /// Continue the slice or step in a window that opens at this time.
     pub fn resume(&mut self, at: Nanosecond) {
         self.finished = at;
     }
 
-    /// Return whether the client's work is at its end, and not only at that of a chunk.
+    /// Return whether this is the end of the client's work, not only of a chunk.
     pub fn is_over(&self, pace: &Pace, clock: &impl Clock) -> bool {
         pace.is_over(clock, self.finished, self.position)
     }
@@ -214,7 +214,7 @@ impl Client {
         self.connection.wait_readable()
     }
 
-    /// Receive once, and act on the reply if it is complete.
+    /// Receive once, and handle the reply if it is complete.
     fn pump<C: Clock>(
         &mut self,
         pace: &Pace,
@@ -299,8 +299,8 @@ impl Client {
             .completed(self.finished, latency, self.rows);
     }
 
-    /// Repeat or give up the operation after a failed statement, when its transaction is rolled back.
-    /// If the slice has no time for a retry, the operation is the first of the next slice.
+    /// Repeat or abandon the operation after a failed statement, once its transaction is rolled back.
+    /// If the slice has no time for a retry, the operation becomes the first of the next slice.
     fn recover<C: Clock>(
         &mut self,
         recovery: Recovery,

@@ -24,7 +24,7 @@ enum OpenSession {
 }
 
 impl Driver {
-    /// Execute the command of one line; events go to `emit`, the terminal one last.
+    /// Execute a command from one line; events go to `emit`, the terminal one last.
     pub fn execute(&mut self, line: &str, emit: &mut dyn FnMut(&Event)) {
         let event = match serde_json::from_str::<Command>(line) {
             Ok(command) => {
@@ -33,7 +33,7 @@ impl Driver {
                     .unwrap_or_else(|failure| error_event(Some(id), failure))
             }
             Err(error) => {
-                let failure = Failure::usage(format!("this line is not a command: {error}"));
+                let failure = Failure::usage(format!("the line is not a valid command: {error}"));
                 error_event(id_of(line), failure)
             }
         };
@@ -131,7 +131,7 @@ impl Driver {
         let named = || job.beside.iter().map(|beside| &beside.session);
         let is_named = |name: &String| named().any(|other| other == name);
         if is_named(&job.session) || named().collect::<HashSet<_>>().len() < job.beside.len() {
-            return Err(Failure::usage("a session runs once in a slice"));
+            return Err(Failure::usage("a session can run only once in a slice"));
         }
         let mut open: HashMap<&String, &mut OpenSession> = self
             .sessions
@@ -190,7 +190,9 @@ fn load_tables(job: &Load, emit: &mut dyn FnMut(&Event)) -> Result<Event, Failur
 }
 
 fn wrong_kind(session: &str, command: &str) -> Failure {
-    Failure::usage(format!("session {session:?} is for the command {command}"))
+    Failure::usage(format!(
+        "session {session:?} accepts only the command {command}"
+    ))
 }
 
 fn unknown(session: &str) -> Failure {
@@ -221,7 +223,7 @@ pub fn error_event(id: Option<u64>, failure: Failure) -> Event {
     })
 }
 
-/// Return the id of a command that is wrong otherwise.
+/// Return the id of an otherwise invalid command.
 fn id_of(line: &str) -> Option<u64> {
     let value: serde_json::Value = serde_json::from_str(line).ok()?;
     value.get("id")?.as_u64()
@@ -284,7 +286,7 @@ mod tests {
         for (every, seconds) in [(0.0, 1.0), (1.0, -1.0)] {
             let (_, message) = usage_error_of(&json!({"id": 1, "command": "sample",
                 "target": target, "statement": "s", "every": every, "seconds": seconds}));
-            assert_eq!(message, json!("every and seconds have to be positive"));
+            assert_eq!(message, json!("every and seconds must be positive"));
         }
     }
 
@@ -314,7 +316,7 @@ mod tests {
         for target in [both, neither] {
             let (_, message) = usage_error_of(&json!({"id": 1, "command": "sql",
                 "target": target, "statements": ["SELECT 1"], "parallel": 1}));
-            assert_eq!(message, json!("a target has either a host or a socket"));
+            assert_eq!(message, json!("a target needs either a host or a socket"));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The process of a DBMS without a server: it has the library, serves one database over a Unix
-//! socket, and carries out whole commands, so that no statement crosses a process boundary.
+//! The process of a DBMS without a server: it loads the library, serves one database over a Unix
+//! socket, and executes whole commands, so that statements do not cross a process boundary.
 //!
-//! It stands where a server would: the same start, account, limits, probes and end.
+//! It takes the place of a server: the same start, account, limits, probes and shutdown.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
@@ -20,13 +20,13 @@ use crate::wire::{Failure, TextQueries as _};
 
 /// The file of the socket in its directory.
 pub const SOCKET: &str = "driver.sock";
-/// The file, in the working directory, that says which process accepts commands.
+/// The file in the working directory that names the process which accepts commands.
 const READY: &str = "ready";
 
-/// What the process is asked to do with its library.
+/// The task of the process.
 pub enum Task {
     PrintVersion,
-    /// Read settings from stdin, and print what each is in a new database.
+    /// Read settings from stdin, and print their values in a new database.
     PrintSettings,
     Serve {
         database: PathBuf,
@@ -36,7 +36,7 @@ pub enum Task {
     },
 }
 
-/// Load the library and do the task.
+/// Load the library and execute the task.
 pub fn run(library: &Path, task: Task) -> Result<(), Failure> {
     library::load(library)?;
     match task {
@@ -53,8 +53,8 @@ pub fn run(library: &Path, task: Task) -> Result<(), Failure> {
     }
 }
 
-/// Print a line `name = value` for each setting that the library knows, with the value that it has
-/// in a new database.
+/// Print a line `name = value` for each setting that the library knows, with its value in a new
+/// database.
 fn print_settings() -> Result<(), Failure> {
     let lines = io::read_to_string(io::stdin()).map_err(Failure::usage)?;
     let settings = lines.lines().map(setting).collect::<Result<Vec<_>, _>>()?;
@@ -79,9 +79,9 @@ fn print_settings_in(database: &Path, settings: &[(&str, String)]) -> Result<(),
     Ok(())
 }
 
-/// Read `name = value` as its name and the statement that sets it.
+/// Parse `name = value` into the name and the statement that sets it.
 fn setting(line: &str) -> Result<(&str, String), Failure> {
-    let wrong = || Failure::usage(format!("{line:?} is no setting: write name = value"));
+    let wrong = || Failure::usage(format!("{line:?} is not a setting: write name = value"));
     let (name, value) = line.split_once(" = ").ok_or_else(wrong)?;
     let is_word = |text: &str| text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if name.is_empty() || !is_word(name) || !is_word(value.strip_prefix('-').unwrap_or(value)) {
@@ -101,11 +101,11 @@ fn serve(database: &Path, settings: &Path, directory: &Path) -> Result<(), Failu
         path: text(database)?,
         settings: settings.collect::<Result<_, _>>()?,
     };
-    // What cannot be opened is told now, in the log, and not to the first client.
+    // Errors of opening the database appear now, in the log, instead of at the first client.
     SqliteConnection::open_with(&served.path, &served.settings)?;
     sqlite::serve(served)?;
     let socket = directory.join(SOCKET);
-    let _ = fs::remove_file(&socket); // an earlier process of the same directory left it
+    let _ = fs::remove_file(&socket); // left by an earlier process in the same directory
     let listener = UnixListener::bind(&socket).map_err(|error| {
         Failure::connection(format!("cannot listen at {}: {error}", socket.display()))
     })?;
@@ -116,14 +116,14 @@ fn serve(database: &Path, settings: &Path, directory: &Path) -> Result<(), Failu
     }
 }
 
-/// A driver that is connected; its sessions end with it.
+/// A connected driver; its sessions end with the connection.
 struct Commander {
     stream: BufReader<UnixStream>,
     driver: Driver,
 }
 
-/// Wait for drivers and their commands, and execute what has arrived, all of it in this thread: a
-/// second one, even asleep, makes a point query 5% dearer.
+/// Wait for drivers and their commands, and execute them. Everything runs in this thread: a second
+/// thread, even a sleeping one, makes a point query 5% slower.
 fn serve_ready(listener: &UnixListener, commanders: &mut Vec<Commander>) -> Result<(), Failure> {
     let streams = commanders.iter().map(|each| each.stream.get_ref().as_fd());
     let mut watched: Vec<_> = std::iter::once(listener.as_fd())
@@ -148,7 +148,7 @@ fn serve_ready(listener: &UnixListener, commanders: &mut Vec<Commander>) -> Resu
 }
 
 impl Commander {
-    /// Execute the commands that have arrived; return whether more may come.
+    /// Execute the commands that have arrived; return whether there may be more.
     fn execute(&mut self) -> bool {
         loop {
             let mut line = String::new();
@@ -156,7 +156,7 @@ impl Commander {
                 return false;
             }
             self.driver.execute(line.trim_end(), &mut |event| {
-                // Without a reader, the next line is the end.
+                // Without a reader, the next line is the end of the stream.
                 let _ = write_event(self.stream.get_ref(), event);
             });
             if self.stream.buffer().is_empty() {
@@ -172,7 +172,7 @@ fn write_event(mut stream: &UnixStream, event: &Event) -> io::Result<()> {
     stream.write_all(line.as_bytes())
 }
 
-/// Do the task and exit: 0, or 1 with the reason on stderr.
+/// Execute the task and exit: 0, or 1 with the reason on stderr.
 pub fn run_and_exit(library: &Path, task: Task) -> ! {
     match run(library, task) {
         Ok(()) => exit(0),

@@ -1,4 +1,4 @@
-//! Random reads of a file past the kernel's cache: what the disk gives whoever reads pages of it.
+//! Random reads of a file that bypass the kernel's cache: the speed of the disk for page reads.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -14,7 +14,7 @@ use crate::measure;
 use crate::protocol::job::Fetch;
 use crate::wire::Failure;
 
-/// The block of most devices, to which buffers of direct reads are aligned.
+/// The block size of most devices; buffers of direct reads are aligned to it.
 const ALIGNMENT: usize = 4096;
 const MOST_THREADS: u32 = 10_000;
 
@@ -25,18 +25,18 @@ pub struct Fetched {
     pub seconds: f64,
 }
 
-/// Read pages at random until the time is over, by as many threads as the job says.
+/// Read pages at random until the time is over, with the job's number of threads.
 pub fn fetch(job: &Fetch) -> Result<Fetched, Failure> {
     if !measure::is_duration(job.seconds) {
-        return Err(Failure::usage("seconds have to be positive"));
+        return Err(Failure::usage("seconds must be positive"));
     }
     if job.page_bytes == 0 || !(1..=MOST_THREADS).contains(&job.threads) {
         return Err(Failure::usage(format!(
-            "a fetch needs pages of some bytes and 1 to {MOST_THREADS} threads"
+            "a fetch needs a positive page size and 1 to {MOST_THREADS} threads"
         )));
     }
     let pages = Pages::open(job).map_err(|error| {
-        Failure::connection(format!("{} cannot be read directly: {error}", job.file))
+        Failure::connection(format!("cannot read {} directly: {error}", job.file))
     })?;
     let begun = Instant::now();
     let end = begun + Duration::from_secs_f64(job.seconds);
@@ -62,8 +62,7 @@ pub fn fetch(job: &Fetch) -> Result<Fetched, Failure> {
     })
 }
 
-/// The pages of a file that were written: a file system answers reads of space that was allocated
-/// in advance without the disk.
+/// The written pages of a file: a file system answers reads of preallocated space without the disk.
 struct Pages {
     file: File,
     bytes: usize,
@@ -71,10 +70,10 @@ struct Pages {
     count: u64,
 }
 
-/// Neighbouring pages.
+/// Adjacent pages.
 struct Run {
     first: u64,
-    /// Pages of the runs up to the end of this one.
+    /// Pages of all runs up to the end of this one.
     count: u64,
 }
 
@@ -96,7 +95,7 @@ impl Pages {
             }
         }
         if count == 0 {
-            return Err(io::Error::other("no page of it was written"));
+            return Err(io::Error::other("no page of it has been written"));
         }
         Ok(Self {
             file,
@@ -106,14 +105,14 @@ impl Pages {
         })
     }
 
-    /// Return where a page starts in the file; `number` is its place among those written.
+    /// Return the offset of a page in the file; `number` is its index among the written ones.
     fn start(&self, number: u64) -> u64 {
         let run = self.runs.partition_point(|run| run.count <= number);
         let before = run.checked_sub(1).map_or(0, |last| self.runs[last].count);
         (self.runs[run].first + number - before) * self.bytes as u64
     }
 
-    /// Return the number of pages read, one at least.
+    /// Return the number of pages read, at least one.
     fn read_until(&self, end: Instant, mut places: Stream) -> io::Result<u64> {
         let mut memory = vec![0; self.bytes + ALIGNMENT];
         let aligned = memory.as_ptr().align_offset(ALIGNMENT);
@@ -130,10 +129,10 @@ impl Pages {
     }
 }
 
-/// Return the start and the end of each part of a file that was written; all of it where the file
-/// system does not tell.
+/// Return the start and the end of each written part of a file; the whole file if the file system
+/// does not report them.
 fn written(file: &File) -> io::Result<Vec<(u64, u64)>> {
-    // What is in the cache counts as data, also where it was never written.
+    // Cached pages count as data even if they have never been written, so write them first.
     fdatasync(file)?;
     fadvise(file, 0, None, Advice::DontNeed)?;
     let length = file.metadata()?.len();
@@ -159,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// A file on a disk, removed in the end.
+    /// A file on a disk, removed at the end.
     struct Scratch(PathBuf);
 
     impl Scratch {
@@ -217,7 +216,7 @@ mod tests {
         let pages = 1 << 20 >> 13;
         let writer = File::create(&file.0).unwrap();
         fallocate(&writer, FallocateFlags::empty(), 0, 1 << 20).unwrap();
-        // The one that is written in part is none.
+        // The partially written page does not count.
         for (start, bytes) in [(0, 3 * 8192), (40 * 8192 + 4096, 2 * 8192)] {
             writer.write_all_at(&vec![7; bytes], start).unwrap();
         }
@@ -235,14 +234,14 @@ mod tests {
         let writer = File::create(&file.0).unwrap();
         fallocate(&writer, FallocateFlags::empty(), 0, 1 << 20).unwrap();
         let refused = message(fetch(&file.job()));
-        assert!(refused.ends_with("cannot be read directly: no page of it was written"));
+        assert!(refused.ends_with("directly: no page of it has been written"));
     }
 
     #[test]
     fn what_cannot_be_read_directly_says_so() {
         let missing = message(fetch(&job("/nowhere/file", 0.05)));
-        assert!(missing.starts_with("/nowhere/file cannot be read directly: No such file"));
+        assert!(missing.starts_with("cannot read /nowhere/file directly: No such file"));
         let nothing = message(fetch(&job("/dev/null", 0.0)));
-        assert_eq!(nothing, "seconds have to be positive");
+        assert_eq!(nothing, "seconds must be positive");
     }
 }

@@ -1,5 +1,5 @@
-//! Random values of operations: a counter-based generator, so that operation `i` of a test is the
-//! same for every client and however fast its predecessors were.
+//! Random values of operations from a counter-based generator, so that operation `i` of a test is the
+//! same for every client and independent of the speed of earlier operations.
 
 mod permutation;
 mod sample;
@@ -9,7 +9,7 @@ pub use permutation::Permutation;
 pub use sample::DistinctSampler;
 pub use zipf::Zipf;
 
-/// A family of independent streams, one per operation index, named by a seed and a purpose.
+/// A family of independent streams, one per operation index, identified by a seed and a purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sequence {
     key: u64,
@@ -32,7 +32,7 @@ impl Sequence {
 }
 
 /// SplitMix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): one
-/// addition and one mix a draw, and any 64-bit number is a good starting point.
+/// addition and one mix per draw, and any 64-bit number is a good starting point.
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: u64,
@@ -46,8 +46,8 @@ impl Stream {
         finalize(self.state)
     }
 
-    /// Draw a number of `0..bound`, by multiplication instead of a division (Lemire, 2019). The
-    /// bias is below `bound` / 2^64, too small to be seen.
+    /// Draw a number of `0..bound`, by a multiplication instead of a division (Lemire, 2019). The
+    /// bias is below `bound` / 2^64, which is negligible.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
@@ -57,8 +57,8 @@ impl Stream {
         (self.draw() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Append `groups` groups of eleven random digits with a hyphen between them: the contents of
-    /// the columns `c` (10 groups, 119 bytes) and `pad` (5 groups, 59 bytes).
+    /// Append `groups` groups of eleven random digits, separated by hyphens: the contents of the
+    /// columns `c` (10 groups, 119 bytes) and `pad` (5 groups, 59 bytes).
     pub fn digit_groups(&mut self, groups: usize, text: &mut Vec<u8>) {
         for group in 0..groups {
             if group > 0 {

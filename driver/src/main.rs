@@ -1,5 +1,5 @@
-//! `slowdust-driver`: the load generator of Slowdust. Commands on stdin, events on stdout, both one
-//! JSON object a line.
+//! `slowdust-driver`: the load generator of Slowdust. Commands on stdin, events on stdout, one JSON
+//! object per line.
 #![deny(unsafe_code)]
 
 #[cfg(test)]
@@ -50,7 +50,7 @@ commands for a target with the DBMS `sqlite` are handed on:
                                        Execute commands from a Unix socket in that directory
 ";
 
-/// What the options ask for.
+/// The request of the options.
 enum Request {
     Print(String),
     Drive,
@@ -86,7 +86,7 @@ fn requested(mut arguments: lexopt::Parser) -> Result<Request, lexopt::Error> {
     }
 }
 
-/// Read what is to be done with a library.
+/// Parse the task for a library.
 fn task(mut arguments: lexopt::Parser) -> Result<Task, lexopt::Error> {
     use lexopt::Arg::Long;
     let (mut directory, mut database, mut settings) = (None, None, None);
@@ -110,7 +110,7 @@ fn task(mut arguments: lexopt::Parser) -> Result<Task, lexopt::Error> {
     }
 }
 
-/// Execute the commands of stdin until it is closed.
+/// Execute commands from stdin until it is closed.
 fn drive() {
     let mut driver = driver::Driver::default();
     let mut relay = relay::Relay::default();
@@ -122,8 +122,8 @@ fn drive() {
     }
 }
 
-/// Return the lines of stdin. A thread of their own reads them, and ends the process at their end,
-/// even in the middle of a slice: the process that wrote them has ended.
+/// Return the lines of stdin. A separate thread reads them, and exits the process at the end of the
+/// input, even in the middle of a slice: the process that wrote them has exited.
 fn commands() -> mpsc::Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || {

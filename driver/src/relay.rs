@@ -1,5 +1,5 @@
-//! Commands for a DBMS without a server go to its own process (see `embedded`), whole, and its
-//! events come back.
+//! Commands for a DBMS without a server are relayed unchanged to its process (see `embedded`), and
+//! its events are returned.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufRead, BufReader, Write};
@@ -15,17 +15,17 @@ use crate::protocol::job::{Second, Stop};
 use crate::protocol::target::longest_wait;
 use crate::wire::{is_in_process, Failure};
 
-/// The connections to such processes, by the directories of their sockets.
+/// The connections to these processes, by the directories of their sockets.
 #[derive(Default)]
 pub struct Relay {
     connections: HashMap<String, BufReader<UnixStream>>,
-    /// Session -> the place of the process that has it.
+    /// Session -> its process.
     sessions: HashMap<String, Process>,
-    /// Sessions that ended with the connection to their process.
+    /// Sessions lost with the connection to their process.
     lost: HashSet<String>,
 }
 
-/// The parts of a command that say where it goes.
+/// The parts of a command that determine its destination.
 #[derive(Deserialize)]
 struct Address {
     id: u64,
@@ -54,11 +54,11 @@ struct Place {
 #[derive(Clone)]
 struct Process {
     directory: String,
-    /// The longest wait for an event of a command that has no time of its own.
+    /// The time limit for an event of a command without its own time.
     patience: Option<Second>,
 }
 
-/// The parts of an event that say whether it is the last one of a command.
+/// The parts of an event that show whether it is the last one of a command.
 #[derive(Deserialize)]
 struct Answer {
     event: String,
@@ -91,7 +91,7 @@ impl Relay {
         true
     }
 
-    /// Forget a connection; its sessions are known to be lost until they are closed.
+    /// Drop a connection; its sessions count as lost until they are closed.
     fn lose(&mut self, directory: &str) {
         self.connections.remove(directory);
         let lost = self
@@ -100,8 +100,8 @@ impl Relay {
         self.lost.extend(lost.map(|(session, _)| session));
     }
 
-    /// Return the answer to a command for a session whose process has ended, as the driver itself
-    /// gives it for a server.
+    /// Return the answer to a command for a session whose process has exited, like the driver's own
+    /// answer about a server.
     fn answer_for_lost(&mut self, address: &Address) -> Option<Event> {
         let session = address
             .session
@@ -118,7 +118,7 @@ impl Relay {
                 session: session.clone(),
             }),
             _ => {
-                let lost = Failure::connection("the process of this session has ended");
+                let lost = Failure::connection("the process of this session has exited");
                 Some(error_event(Some(id), lost))
             }
         }
@@ -167,8 +167,8 @@ impl Relay {
         }
     }
 
-    /// Send a command over the connection that is open, or over a new one, since the process may
-    /// have been started again.
+    /// Send a command over the open connection, or over a new one in case the process has been
+    /// restarted.
     fn send(&mut self, directory: &str, line: &str) -> io::Result<&mut BufReader<UnixStream>> {
         let kept = self.connections.remove(directory);
         let connection = match kept.filter(|kept| is_open(kept.get_ref())) {
@@ -186,7 +186,7 @@ impl Relay {
 }
 
 impl Address {
-    /// Return the longest wait for an event of the command; None: for ever.
+    /// Return the time limit for an event of the command; None: no limit.
     fn limit(&self, process: &Process) -> Result<Option<Duration>, Failure> {
         let own = self.patience.map(|patience| {
             patience
@@ -200,7 +200,7 @@ impl Address {
     }
 }
 
-/// Return the failure of a command whose process did not answer as it should.
+/// Return the failure of a command whose process did not answer properly.
 fn lost(directory: &str, limit: Option<Duration>, error: &io::Error) -> Failure {
     match (error.kind(), limit) {
         (io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut, Some(limit)) => {
@@ -210,7 +210,7 @@ fn lost(directory: &str, limit: Option<Duration>, error: &io::Error) -> Failure 
     }
 }
 
-/// Return whether the other side has not hung up: between two commands there is nothing to read.
+/// Return whether the peer has not hung up: between two commands there is nothing to read.
 fn is_open(stream: &UnixStream) -> bool {
     use rustix::event::{poll, PollFd, PollFlags, Timespec};
     let mut descriptors = [PollFd::new(stream, PollFlags::IN)];

@@ -1,5 +1,5 @@
-//! One slice: all clients of a session run at the same time, and are idle before and after it. Other
-//! sessions may run beside them.
+//! One slice: all clients of a session run at the same time, and are idle before and after it.
+//! Background sessions may run concurrently.
 
 pub mod freshness;
 mod report;
@@ -24,7 +24,7 @@ use crate::slice::session::{Session, Waits, Worker};
 use crate::wire::interrupt::{fire_all, Interrupt};
 use crate::wire::{is_in_process, Failure, Traffic};
 
-/// A session that runs beside the one that the slice is of.
+/// A background session in the slice.
 pub struct Companion<'a> {
     pub session: &'a mut Session,
     pub job: &'a Beside,
@@ -34,36 +34,36 @@ pub struct Companion<'a> {
 struct Side<'a> {
     session: &'a mut Session,
     rate: Option<Rate>,
-    /// The pace of each client of each worker.
+    /// The paces of the clients, by worker.
     paces: Vec<Vec<Pace>>,
     /// The traffic of its connections before the slice.
     traffic: Traffic,
 }
 
-/// What the threads of all sides share.
+/// The state shared by the threads of all sides.
 struct Shared<'a> {
     window: &'a Window,
     barrier: Barrier,
-    /// True if a client has failed, so that the slice is void.
+    /// True if a client has failed, which makes the slice invalid.
     abandoned: AtomicBool,
-    /// True if the session has ended beside which the others run.
+    /// True if the foreground session has stopped.
     ended: AtomicBool,
 }
 
 /// The threads of a side.
 struct Running<'scope> {
     threads: Vec<ScopedJoinHandle<'scope, Result<ThreadUse, Failure>>>,
-    /// Disconnected when all threads have ended.
+    /// Disconnected when all threads have finished.
     under_way: mpsc::Receiver<()>,
     interrupts: Vec<&'scope Interrupt>,
 }
 
-/// The times by which a slice has to end.
+/// The time limits of a slice.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// From the start to the end of the operations of the first side.
+    /// From the start to the end of the foreground operations.
     main: Option<Duration>,
-    /// From there to the end of those of the others.
+    /// From there to the end of the background operations.
     beside: Option<Duration>,
 }
 
@@ -78,7 +78,7 @@ impl Limits {
     }
 }
 
-/// Run a slice of the session, with others beside it, and return its measurements.
+/// Run a slice of the session, with background sessions, and return its measurements.
 pub fn run(
     session: &mut Session,
     companions: &mut [Companion<'_>],
@@ -111,7 +111,7 @@ pub fn run(
     Ok(report::report(&sides, job, window.clock(), ended, &uses))
 }
 
-/// Add the statement that did not end to the failure of a slice that took too long.
+/// Add the unfinished statement to the failure of a slice that exceeded its time limit.
 fn naming_statement(failure: Failure, sides: &[Side<'_>]) -> Failure {
     match failure {
         Failure::Timeout(message) => {
@@ -142,7 +142,7 @@ impl<'a> Side<'a> {
         })
     }
 
-    /// Return the side of a session that ends with another one, if not at its positions.
+    /// Return the side of a session that stops with the foreground session, or at its positions.
     fn beside(session: &'a mut Session, job: &Beside) -> Result<Self, Failure> {
         begin_at(session, job.begin.as_deref())?;
         let positions = job.positions.clone();
@@ -167,15 +167,13 @@ impl<'a> Side<'a> {
     }
 }
 
-/// Let each client of a session begin at a position of its sequence, if they are given.
+/// Make each client of a session begin at its given position, if there is one.
 fn begin_at(session: &mut Session, positions: Option<&[u64]>) -> Result<(), Failure> {
     let Some(positions) = positions else {
         return Ok(());
     };
     if positions.len() != session.clients().count() {
-        return Err(Failure::usage(
-            "a slice begins at one position for each client",
-        ));
+        return Err(Failure::usage("begin needs one position for each client"));
     }
     let workers = session.workers.iter_mut();
     for client in workers.flat_map(|worker| &mut worker.clients) {
@@ -184,7 +182,7 @@ fn begin_at(session: &mut Session, positions: Option<&[u64]>) -> Result<(), Fail
     Ok(())
 }
 
-/// Return the pace of each client of each worker.
+/// Return the paces of the clients, by worker.
 fn paces(session: &Session, stop: &Stop, rate: Option<Rate>) -> Result<Vec<Vec<Pace>>, Failure> {
     check(session, stop, rate)?;
     let arrivals = Sequence::new(session.seed, "arrivals");
@@ -224,21 +222,21 @@ fn pace(stop: &Stop, client: usize, schedule: Option<Schedule>) -> Pace {
 fn check(session: &Session, stop: &Stop, rate: Option<Rate>) -> Result<(), Failure> {
     let Stop { seconds, positions } = stop;
     if seconds.is_none() && positions.is_none() {
-        return Err(Failure::usage("a slice ends at a time or at positions"));
+        return Err(Failure::usage("a slice needs an end: a time or positions"));
     }
     if seconds.is_some_and(|seconds| !is_duration(seconds)) {
-        return Err(Failure::usage("a slice takes a positive number of seconds"));
+        return Err(Failure::usage("the length of a slice must be positive"));
     }
     let clients = session.clients().count();
     if positions.as_ref().is_some_and(|ends| ends.len() != clients) {
         return Err(Failure::usage(
-            "a slice ends at one position for each client",
+            "the end of a slice needs one position for each client",
         ));
     }
     match rate {
-        Some(rate) if !is_rate(rate.per_second) => {
-            Err(Failure::usage("a rate is a positive number per second"))
-        }
+        Some(rate) if !is_rate(rate.per_second) => Err(Failure::usage(
+            "a rate must be a positive number per second",
+        )),
         _ => Ok(()),
     }
 }
@@ -278,9 +276,9 @@ fn run_here(
     Ok((uses?, window.clock().now()))
 }
 
-/// Run each worker in a thread, and return the use of all, and the time at which the first side ended.
-/// Threads are new in each slice: the scheduler places them again, so that an unlucky placement is
-/// the noise of one slice and not the bias of a session.
+/// Run each worker in a thread, and return the use of all, and the time at which the foreground side
+/// stopped. Each slice has new threads: the scheduler places them again, so that an unlucky
+/// placement is the noise of one slice and not the bias of a session.
 fn run_workers(
     sides: &mut [Side<'_>],
     window: &Window,
@@ -319,8 +317,8 @@ fn run_workers(
 }
 
 impl Running<'_> {
-    /// Wait until all threads have ended, and return their use. After the limit the connections are
-    /// ended for which they wait.
+    /// Wait until all threads have finished, and return their use. After the limit, shut down the
+    /// connections that they wait for.
     fn join(self, limit: Option<Duration>, shared: &Shared<'_>) -> Result<Vec<ThreadUse>, Failure> {
         let late = limit.filter(|limit| {
             self.under_way.recv_timeout(*limit) == Err(mpsc::RecvTimeoutError::Timeout)
@@ -336,7 +334,7 @@ impl Running<'_> {
             .collect();
         match late {
             Some(limit) => Err(Failure::timeout(format!(
-                "an operation had not ended after {} s",
+                "an operation did not finish within {} s",
                 limit.as_secs_f64()
             ))),
             None => uses,

@@ -1,4 +1,4 @@
-//! Statements outside of any measurement.
+//! Statements outside of measurements.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,8 +9,8 @@ use crate::protocol::job::{Sample, Sql};
 use crate::wire::{self, Failure, Table};
 
 /// Run the statements, each in its own transaction, over at most `parallel` connections; return the
-/// results in the order of the statements. The first failure in that order is the command's, and no
-/// further statement begins after it.
+/// results in the order of the statements. The first failure in that order fails the command, and
+/// no further statement begins after it.
 pub fn run(job: &Sql) -> Result<Vec<Table>, Failure> {
     if job.parallel == 0 {
         return Err(Failure::usage("at least one connection is needed"));
@@ -25,11 +25,11 @@ pub fn run(job: &Sql) -> Result<Vec<Table>, Failure> {
     results.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Execute a statement at regular times, and return its results in their order. An execution that is
-/// late delays none of those that follow it; times that have passed meanwhile are left out.
+/// Execute a statement at regular intervals, and return its results in order. A late execution does
+/// not delay later ones; missed times are skipped.
 pub fn sample(job: &Sample) -> Result<Vec<Table>, Failure> {
     if !measure::is_duration(job.every) || !measure::is_duration(job.seconds) {
-        return Err(Failure::usage("every and seconds have to be positive"));
+        return Err(Failure::usage("every and seconds must be positive"));
     }
     let every = Duration::from_secs_f64(job.every);
     let mut connection = wire::connect(&job.target)?;
@@ -77,7 +77,7 @@ fn run_some(job: &Sql, next: &AtomicUsize) -> Vec<Placed> {
         let failed = result.is_err();
         results.push((place, result));
         if failed {
-            // The other connections find no further statement, and stop too.
+            // The other connections find no further statement, and stop, too.
             next.store(job.statements.len(), Ordering::Relaxed);
             return results;
         }

@@ -1,5 +1,5 @@
-//! Wires: the interface of the driver to the DBMSs. A connection prepares statements, sends one
-//! request and returns one reply; each protocol has a module of its own.
+//! Wires: the driver's interface to the DBMSs. A connection prepares statements, sends one request
+//! and returns one reply; each protocol has a module.
 
 mod body;
 pub mod calendar;
@@ -27,8 +27,8 @@ use self::interrupt::Interrupt;
 pub use self::socket::CONNECT_TIMEOUT;
 use crate::protocol::target::{Names, Target};
 
-/// A parameter's value. Text lies in an arena beside the values, so that values are copied and
-/// nothing is allocated for them.
+/// A parameter's value. Text is stored in a separate arena, so that values can be copied without
+/// allocation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     Int(i32),
@@ -40,7 +40,7 @@ pub enum Value {
         start: u32,
         end: u32,
     },
-    /// A text that the server converts to the type of its place: a decimal, a date, a vector.
+    /// A text that the server converts to the target type: a decimal, a date, a vector.
     Written {
         start: u32,
         end: u32,
@@ -58,7 +58,7 @@ impl Value {
         &text[start as usize..end as usize]
     }
 
-    /// Return a key, which is a whole number from 0 on.
+    /// Return a key, a non-negative integer.
     pub fn number(self) -> u64 {
         match self {
             Self::Int(number) => u64::try_from(number).expect("a key"),
@@ -104,7 +104,8 @@ fn write_quoted(text: &[u8], doubled: &[u8], sql: &mut Vec<u8>) {
     sql.push(b'\'');
 }
 
-/// The kinds of values that an execution may have. Which it has would take a look at each value.
+/// The kinds of values that an execution may have. Finding the actual ones would mean checking each
+/// value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kinds {
     /// Numbers, times and texts.
@@ -112,10 +113,10 @@ pub enum Kinds {
     Any,
 }
 
-/// A request of a client, which waits for its reply.
+/// A client's request, which gets one reply.
 #[derive(Clone, Copy, Debug)]
 pub enum Request<'a> {
-    /// A statement by its number in the order of `prepare`.
+    /// A statement by its index in `prepare`.
     Prepared {
         statement: usize,
         values: &'a [Value],
@@ -132,7 +133,7 @@ pub struct Reply {
     /// Rows returned by a query, or changed by a write.
     pub rows: u64,
     pub error: Option<ServerError>,
-    /// True inside a transaction, also inside a failed one.
+    /// True inside a transaction, including a failed one.
     pub in_transaction: bool,
 }
 
@@ -142,14 +143,14 @@ pub struct ServerError {
     /// `HY000/1205`.
     pub sqlstate: String,
     pub message: String,
-    /// True if the transaction lost against another one, and may succeed in another attempt.
+    /// True if the transaction lost a conflict, and may succeed if it is repeated.
     pub collision: bool,
 }
 
-/// Name of an amount of an execution -> the amount.
+/// Name of a quantity of an execution -> its amount.
 pub type Amounts = BTreeMap<&'static str, f64>;
 
-/// The reason why a command ended early.
+/// The reason why a command failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
     /// The server cannot be reached, or has closed the connection.
@@ -157,13 +158,13 @@ pub enum Failure {
         sqlstate: Option<String>,
         message: String,
     },
-    /// The server refused a request.
+    /// The server rejected a request.
     Server(ServerError),
     /// The server did not answer in time.
     Timeout(String),
     /// The server violated the protocol.
     Protocol(String),
-    /// The command cannot be carried out as it was written.
+    /// The command cannot be executed as written.
     Usage(String),
 }
 
@@ -175,7 +176,7 @@ impl Failure {
         }
     }
 
-    /// Return the failure of a connection that the server refused.
+    /// Return the failure of a connection that the server rejected.
     pub fn refused(error: ServerError) -> Self {
         Self::Connection {
             sqlstate: Some(error.sqlstate),
@@ -214,10 +215,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// Return the value of a result that has only one.
+    /// Return the only value of a result.
     pub fn into_value(mut self) -> Result<Option<String>, Failure> {
         let value = self.rows.pop().and_then(|mut row| row.pop());
-        value.ok_or_else(|| Failure::protocol("a value is missing"))
+        value.ok_or_else(|| Failure::protocol("the result has no value"))
     }
 }
 
@@ -239,48 +240,48 @@ impl Sum for Traffic {
 
 /// The statements of a connection outside of measured operations.
 pub trait TextQueries {
-    /// Run one statement, and return all of its result as text. This allocates, so no measured
-    /// operation calls it in its steady state.
+    /// Run one statement, and return its whole result as text. This allocates, so measured operations
+    /// do not call it in their steady state.
     fn query(&mut self, sql: &str) -> Result<Table, Failure>;
 }
 
-/// The measured part of a connection: none of it allocates once its buffers have grown.
+/// The measured part of a connection: it does not allocate once its buffers have grown.
 pub trait Connection: TextQueries + Send {
-    /// Send one request in one system call. Requests are far smaller than the socket's buffer and
-    /// one is under way at a time, so this does not wait for the server.
+    /// Send one request in one system call. Requests are far smaller than the socket's buffer, and
+    /// only one is pending at a time, so this does not wait for the server.
     fn send(&mut self, request: Request<'_>) -> Result<(), Failure>;
 
-    /// Wait until bytes of the server are there.
+    /// Wait until there are bytes from the server.
     fn wait_readable(&mut self) -> Result<(), Failure>;
 
-    /// Receive the bytes that are there, in one system call; wait if there are none.
+    /// Receive the available bytes in one system call; wait for the first one.
     fn receive(&mut self) -> Result<(), Failure>;
 
-    /// Return the reply to the request, if all of it was received.
+    /// Return the reply to the request, if it is complete.
     fn reply(&mut self) -> Result<Option<Reply>, Failure>;
 
-    /// Return the descriptor to watch for readiness; None where the reply is there when `send`
+    /// Return the descriptor to watch for readiness; None if the reply is complete when `send`
     /// returns.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
     fn traffic(&self) -> Traffic;
 
-    /// Take note that an operation is complete and recorded.
+    /// Notice that an operation is complete and recorded.
     fn operation_ended(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 }
 
-/// A connection with the calls around the measured part.
+/// A connection, including the calls outside of the measured part.
 pub trait Session: Connection {
-    /// Return the process or thread of the server that serves this connection, where it can be
-    /// found. The search may take some work of both sides.
+    /// Return the process or thread of the server that serves this connection, if it can be found.
+    /// The search may cost both sides some work.
     fn server_process(&mut self) -> Result<Option<u32>, Failure>;
 
-    /// Return what ends the connection from another thread; None where it has no other side.
+    /// Return a handle that shuts the connection down from another thread; None without a peer.
     fn interrupt(&self) -> Option<Arc<Interrupt>>;
 
-    /// Say good-bye, and wait until the server has closed the connection.
+    /// Disconnect, and wait until the server has closed the connection.
     fn disconnect(&mut self) -> Result<(), Failure> {
         Ok(())
     }
@@ -292,16 +293,16 @@ pub trait Session: Connection {
     /// shows one.
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure>;
 
-    /// Execute the request, and return what the server counted of its work; None if it counts
-    /// nothing, and then it may not have been executed.
+    /// Execute the request, and return the server's counts of its work; None if it does not count.
+    /// Then the request may not have been executed.
     fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure>;
 
-    /// Return whether all that these statements write can be rolled back.
+    /// Return whether all writes of these statements can be rolled back.
     fn rolls_back(&mut self, _statements: &[String]) -> Result<bool, Failure> {
         Ok(true)
     }
 
-    /// Let no statement take longer, where the connection's patience with its server does not
+    /// Limit the duration of statements, if the connection's patience with its server does not
     /// already do so.
     fn limit_statements(&mut self, _limit: Duration) {}
 
@@ -313,23 +314,23 @@ pub trait Session: Connection {
     ) -> Result<Box<dyn BulkLoad + 'a>, Failure>;
 }
 
-/// A bulk load under way.
+/// A bulk load in progress.
 pub trait BulkLoad {
     fn row(&mut self, values: &[Value], text: &[u8]) -> Result<(), Failure>;
 
-    /// End the load, wait until the server has taken all of it, and return the bytes sent.
+    /// Finish the load, wait until the server has received all of it, and return the bytes sent.
     fn finish(self: Box<Self>) -> Result<u64, Failure>;
 }
 
-/// Return whether a statement begins or ends a transaction: not every DBMS can prepare it.
+/// Return whether a statement begins or ends a transaction: not every DBMS can prepare these.
 pub fn is_transaction_control(statement: &str) -> bool {
     matches!(statement, "BEGIN" | "COMMIT")
 }
 
-/// The text in whose place a client connects anew.
+/// The text that makes a client reconnect instead of sending a statement.
 pub const CONNECT: &str = "CONNECT";
 
-/// Return whether a statement is one of those that are executed by a plan.
+/// Return whether a statement is executed by a plan.
 pub fn has_plan(statement: &str) -> bool {
     const VERBS: [&str; 7] = [
         "SELECT", "INSERT", "UPDATE", "DELETE", "WITH", "REPLACE", "MERGE",
@@ -345,11 +346,11 @@ pub fn has_plan(statement: &str) -> bool {
 pub struct Wire {
     connect: fn(&Target) -> Result<Box<dyn Session>, Failure>,
     pub dialect: &'static dyn Dialect,
-    /// Whether the DBMS runs in the driver's own process, whose CPU time is that of both then.
+    /// Whether the DBMS runs in the driver's own process, whose CPU time then includes both.
     pub in_process: bool,
 }
 
-/// The wires by DBMS: a new one is a module and a line here.
+/// The wires by DBMS: to add one, write a module and a line here.
 const WIRES: [(&str, Wire); 6] = [
     ("postgres", postgres::WIRE),
     ("mysql", mysql::WIRE),
@@ -363,7 +364,7 @@ fn wire(dbms: &str) -> Result<&'static Wire, Failure> {
     let known = WIRES.iter().find(|(name, _)| *name == dbms);
     known.map(|(_, wire)| wire).ok_or_else(|| {
         Failure::usage(format!(
-            "the driver does not speak the protocol of {dbms:?}"
+            "the driver does not support the protocol of {dbms:?}"
         ))
     })
 }
@@ -373,8 +374,8 @@ pub fn connect(target: &Target) -> Result<Box<dyn Session>, Failure> {
     (wire(target.protocol())?.connect)(target)
 }
 
-/// Return how many of so many connections can work at the same time outside of measurements. A DBMS
-/// in this process has one writer at a time, and runs faster in a process that has no second thread.
+/// Return how many of `connections` can work in parallel outside of measurements. A DBMS in this
+/// process has one writer at a time, and runs faster in a process without a second thread.
 pub fn most_parallel(dbms: &str, connections: usize) -> usize {
     match is_in_process(dbms) {
         true => connections.min(1),
@@ -393,7 +394,10 @@ pub fn dialect(target: &Target) -> Result<&'static dyn Dialect, Failure> {
     match target.names {
         Names::Long => Ok(dialect),
         Names::Short => dialect.with_short_names().ok_or_else(|| {
-            Failure::usage(format!("the rows of {} do not hold names", target.dbms))
+            Failure::usage(format!(
+                "the rows of {} do not contain column names",
+                target.dbms
+            ))
         }),
     }
 }

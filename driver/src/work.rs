@@ -1,5 +1,5 @@
-//! Exact work: a few operations, executed once on a connection of their own and rolled back, with the
-//! amounts that the server counts of each statement.
+//! Exact work: a few operations, executed once on a separate connection and rolled back, with the
+//! server's counts for each statement.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -12,10 +12,10 @@ use crate::wire::{self, has_plan, Amounts, Failure, Request};
 
 /// Time after which no further operation begins.
 const ENOUGH: Duration = Duration::from_millis(500);
-/// The longest wait for a statement: a window of slower ones would cost more than it tells.
+/// The time limit for a statement: a window of slower ones would cost more than it shows.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The part of a statement in the transaction of an operation.
+/// The role of a statement in the transaction of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Part {
     Begins,
@@ -51,8 +51,8 @@ pub struct Counter {
     has_transactions: bool,
     statements: Vec<String>,
     parts: Vec<Part>,
-    /// The statements, with the numbers of prepared ones, that are planned as for clients at work:
-    /// by the plan for all values, with a catalog that was read before.
+    /// The statements, with the numbers of prepared ones, whose plan is the one that busy clients
+    /// use: the plan for all values, with a warm catalog cache.
     planned: HashSet<(usize, Option<usize>)>,
     work: Work,
 }
@@ -93,10 +93,10 @@ impl Counter {
         }))
     }
 
-    /// Execute up to `most` operations, as long as there is time, and return the work of each
-    /// statement. `compose` makes an operation the one with an index; `places` are those of the
-    /// statements of its calls. Where there is no time for the first one, the statements that were
-    /// executed as often as in all of it have their work.
+    /// Execute up to `most` operations while there is time, and return the work of each statement.
+    /// `compose` fills an operation by index; `places` are the statements of its calls. If there is
+    /// no time for the first operation, only statements that were executed as often as in a whole
+    /// operation have work.
     pub fn count(
         mut self,
         most: u64,
@@ -131,7 +131,7 @@ impl Counter {
         Ok(work)
     }
 
-    /// Forget the work of statements that the operation has executed less often than it has calls.
+    /// Drop the work of statements that were executed less often than the operation has calls.
     fn keep_whole(&mut self, places: &[usize]) {
         for (place, work) in self.work.iter_mut().enumerate() {
             let calls = places.iter().filter(|&&other| other == place).count() as u64;
@@ -139,8 +139,8 @@ impl Counter {
         }
     }
 
-    /// Execute one operation after the other, each of one call and with a statement of its own, as
-    /// long as there is time.
+    /// Execute one operation after the other, each with one call and its own statement, while there
+    /// is time.
     pub fn count_each(mut self, operations: &[Operation]) -> Result<Work, Failure> {
         for (place, operation) in operations.iter().enumerate() {
             match self.execute([(place, operation.request(0))].into_iter()) {
@@ -215,13 +215,13 @@ impl Counter {
     }
 }
 
-/// The end of the names of amounts that are times.
+/// The suffix of the names of amounts that are times.
 const TIME: &str = "_s";
 
-/// Add an execution. What one of them does not have is not known of all: MariaDB 11.8 counts some
-/// requests of pages later, and a mean over all executions would be too small.
+/// Add an execution. An amount that one execution lacks is unknown for all: MariaDB 11.8 counts some
+/// page requests later, and a mean over all executions would be too small.
 ///
-/// Other programs lengthen times: each execution counts with the shortest one.
+/// Other programs lengthen times, so each execution counts with the shortest one.
 fn add_execution(executed: &mut Executed, amounts: Amounts) {
     if executed.executions == 0 {
         executed.amounts = amounts
@@ -244,8 +244,8 @@ fn add_execution(executed: &mut Executed, amounts: Amounts) {
     });
 }
 
-/// Return the statements that have a plan or work, by their places: the place, the plan or an empty
-/// text, and the work.
+/// Return the statements that have a plan or work: the index, the plan or an empty text, and the
+/// work.
 pub fn beside_work(
     mut plans: BTreeMap<usize, String>,
     work: Work,
@@ -261,7 +261,7 @@ pub fn beside_work(
         })
 }
 
-/// Return whether a statement reads, and no more than that.
+/// Return whether a statement only reads.
 fn is_read(sql: &str) -> bool {
     let verb = sql.split_ascii_whitespace().next().unwrap_or_default();
     verb.eq_ignore_ascii_case("SELECT") || matches!(Part::of(sql), Part::Begins | Part::Ends)

@@ -1,5 +1,5 @@
-//! Workloads: the benchmarks' tables, and the operations over them, in SQL that every DBMS takes.
-//! Where the DBMSs differ, a workload asks their `Dialect`.
+//! Workloads: the benchmarks' tables, and the operations on them, in SQL that every DBMS accepts.
+//! For differences between DBMSs, a workload asks their `Dialect`.
 
 mod described;
 mod insert;
@@ -15,43 +15,43 @@ use crate::protocol::job::{Create, Load, Prepare, Statements};
 use crate::wire::dialect::Dialect;
 use crate::wire::Failure;
 
-/// The benchmarks whose tests run in slices: a new benchmark is a module and a line here.
+/// The benchmarks whose tests run in slices: to add one, write a module and a line here.
 const SLICE_BENCHMARKS: [SliceBenchmark; 4] = [
     sbtest::BENCHMARK,
     sbtest::PARTITIONED,
     sbtest::WIDE,
     described::BENCHMARK,
 ];
-/// The benchmarks of long steps: here too, a new one is a module and a line.
+/// The benchmarks of long steps: to add one, write a module and a line here.
 const STEP_BENCHMARKS: [StepBenchmark; 1] = [insert::BENCHMARK];
 
-/// A benchmark of tests over tables of its own.
+/// A benchmark of tests on its own tables.
 pub struct SliceBenchmark {
     pub name: &'static str,
     pub load: LoadTables,
     pub test: TestOf,
 }
 
-/// Creates and fills the tables; the callback is told the number of rows loaded so far.
+/// Creates and fills the tables; the callback gets the number of rows loaded so far.
 type LoadTables = fn(&Load, &mut dyn FnMut(u64)) -> Result<Loaded, Failure>;
-/// Returns the test that is asked for.
+/// Returns the requested test.
 type TestOf = fn(&TestRequest<'_>, Shape, &dyn Dialect) -> Result<Box<dyn Test>, Failure>;
 
-/// The test that a command asks for.
+/// A request for a test by a command.
 #[derive(Clone, Copy)]
 pub struct TestRequest<'a> {
     pub benchmark: &'a str,
     pub test: &'a str,
-    /// The test itself, where the benchmark does not know it.
+    /// The test itself, if the benchmark does not know it.
     pub described: Option<&'a DescribedTest>,
 }
 
-/// A benchmark of long steps, which fill and change tables of its own.
+/// A benchmark of long steps, which fill and change its own tables.
 pub struct StepBenchmark {
     pub name: &'static str,
     /// Drops and creates the tables, empty.
     pub create: fn(&Create) -> Result<(), Failure>,
-    /// Checks the job, and finds out what the step needs to know of its tables.
+    /// Checks the job, and reads the facts that the step needs about its tables.
     pub prepare: fn(&Prepare) -> Result<Box<dyn LongStep>, Failure>,
 }
 
@@ -62,12 +62,12 @@ pub struct Loaded {
     pub seconds: f64,
 }
 
-/// Create and fill the tables of the benchmark that the command names.
+/// Create and fill the tables of the command's benchmark.
 pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
     (slice_benchmark(&job.benchmark)?.load)(job, progress)
 }
 
-/// Return a test over tables of that shape, as a DBMS can have it.
+/// Return a test on tables of this shape, for a DBMS.
 pub fn test(
     request: &TestRequest<'_>,
     shape: Shape,
@@ -85,12 +85,12 @@ fn slice_benchmark(name: &str) -> Result<&'static SliceBenchmark, Failure> {
     })
 }
 
-/// Create the tables of the benchmark of long steps that the command names.
+/// Create the tables of the command's benchmark of long steps.
 pub fn create(job: &Create) -> Result<(), Failure> {
     (step_benchmark(&job.benchmark)?.create)(job)
 }
 
-/// Return the step of the benchmark that the command names.
+/// Return the step of the command's benchmark.
 pub fn prepare(job: &Prepare) -> Result<Box<dyn LongStep>, Failure> {
     (step_benchmark(&job.benchmark)?.prepare)(job)
 }
@@ -100,7 +100,7 @@ fn step_benchmark(name: &str) -> Result<&'static StepBenchmark, Failure> {
     benchmark.ok_or_else(|| Failure::usage(format!("there is no benchmark {name:?} of long steps")))
 }
 
-/// The size of the data of a test, and the number of its clients.
+/// The size of a test's data, and the number of its clients.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub tables: u64,
@@ -127,7 +127,7 @@ impl Unit {
     }
 }
 
-/// A test over the tables of its benchmark. All placeholders of its statements are `?`.
+/// A test on the tables of its benchmark. All placeholders of its statements are `?`.
 pub trait Test {
     fn unit(&self) -> Unit;
 
@@ -139,37 +139,37 @@ pub trait Test {
     /// Return all statements to prepare, in the order of their numbers.
     fn prepared(&self) -> Vec<String>;
 
-    /// Return the different statements of a transaction over the first table, in their order.
+    /// Return the distinct statements of a transaction on the first table, in order.
     fn statements(&self) -> Vec<String>;
 
-    /// Return the place in `statements` of the statement of each call of a transaction.
+    /// Return, for each call of a transaction, the index of its statement in `statements`.
     fn statement_of_calls(&self) -> Vec<usize>;
 
-    /// Return whether each operation connects anew (`CONNECT`), so that nothing can be prepared for it.
+    /// Return whether each operation reconnects (`CONNECT`), so that nothing can be prepared for it.
     fn reconnects(&self) -> bool {
         false
     }
 
-    /// Return the test, or one like it, with operations that all have the calls of
+    /// Return the test, or a similar one, with operations that have all calls of
     /// `statement_of_calls`.
     fn with_every_call(&self) -> Box<dyn Test>;
 
-    /// Return the same test over one table by one client.
+    /// Return the same test on one table with one client.
     fn alone(&self) -> Box<dyn Test>;
 
     fn generator(&self) -> Box<dyn Generator>;
 }
 
-/// A step of a benchmark: connections in several roles that work side by side, each in a thread of its
-/// own, from the opening of the window to their ends.
+/// A step of a benchmark: concurrent connections in several roles, each in its own thread, from the
+/// opening of the window to their ends.
 pub trait LongStep {
-    /// Return the connections of all clients, in the order in which they are opened.
+    /// Return the connections of all clients, in the order of opening.
     fn connections(&self) -> Result<Vec<RoleConnection>, Failure>;
 
-    /// Return the statements to explain, over the first table, by groups of one connection each.
+    /// Return the statements to explain, on the first table, in groups of one connection each.
     fn executions(&self) -> Vec<Executions>;
 
-    /// Return the query of a transaction that is held open beside the step, if it can bear one.
+    /// Return the query of a transaction that is held open during the step, if it allows one.
     fn long_read(&self) -> Option<String>;
 
     /// Return the time at which the step ends, if it is a time.
@@ -178,28 +178,28 @@ pub trait LongStep {
     /// Return whether the last operation of this role ends the time of the step.
     fn is_main(&self, role: Role) -> bool;
 
-    /// Return the work that is due by schedule in a role until the end of the step, if it has one.
+    /// Return the work that a role's schedule makes due until the end of the step, if it has one.
     fn due(&self, role: Role) -> Option<Due>;
 
-    /// Return the work done and all work, in the step's own unit.
+    /// Return the finished work and all work, in the step's own unit.
     fn progress(&self, elapsed: Nanosecond) -> (u64, u64);
 
     /// Return the change of the number of rows of each table.
     fn growth(&self) -> Vec<i64>;
 }
 
-/// The name of the kind of work that a connection does.
+/// The name of a connection's kind of work.
 pub type Role = &'static str;
 
-/// Statements with their placeholders `?`, and an execution of each.
+/// Statements with placeholders `?`, and one execution of each.
 pub type Executions = (Vec<String>, Vec<Operation>);
 
 /// The work of one connection of a step.
 pub struct RoleConnection {
     pub role: Role,
     pub client: u32,
-    /// The place of its CPU in the list of CPUs, which begins again after its end. None: whatever CPU
-    /// the scheduler chooses, even if there is a list.
+    /// The index of its CPU in the list of CPUs, modulo the length of the list. None: any CPU, even
+    /// if there is a list.
     pub seat: Option<usize>,
     /// The statements that it sends, with `?`.
     pub statements: Vec<String>,

@@ -1,3 +1,3 @@
-"""Slowdust: what got slower between two database servers, how sure are we, and why."""
+"""Slowdust: which operations of a database server got slower, how certain that is, and why."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

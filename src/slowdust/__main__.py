@@ -1,4 +1,4 @@
-"""`python -m slowdust`: the command line, for whoever has the interpreter and not the script."""
+"""`python -m slowdust`: the command line without the installed script."""
 
 from slowdust.cli.main import main
 

@@ -1,4 +1,4 @@
-"""The account that servers run as, which is never root."""
+"""The account that servers run as; it is never root."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ BASE_ENVIRONMENT: Mapping[str, str] = {"LC_ALL": "C", "PATH": os.defpath, "TZ": 
 """The environment variables of all programs of builds."""
 _RUN_TIMEOUT_S = 60.0
 _SET_PARENT_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG; a change of the account clears it, so it comes after that."""
+"""PR_SET_PDEATHSIG. A change of the account clears it, so it is set afterwards."""
 _prctl = ctypes.CDLL(None).prctl
 
 Finished = subprocess.CompletedProcess[str]
-"""A program that has run to its end, with what it printed."""
+"""A program that has exited, with its output."""
 
 
 class Identity(TypedDict, total=False):
@@ -58,20 +58,20 @@ class Account:
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
 
     def make_directory(self, path: Path) -> None:
-        """Make a directory that only the account (and root) can use.
+        """Create a directory that only the account (and root) can use.
 
-        The directory around it may be the account's own: what it may have put in the place of the
-        new one, a link to elsewhere, is never given to it. Raises OSError if there is something
-        already, or it cannot be made.
+        The parent directory may belong to the account. If the account replaces the new directory by
+        a link, the target does not change its owner. Raises OSError if the path exists, or the
+        directory cannot be created.
         """
         path.mkdir(mode=0o700)
         self.make_owner_of(path)
 
     def make_file(self, path: Path, content: bytes) -> None:
-        """Make a file that only the account (and root) can read and write.
+        """Create a file that only the account (and root) can read and write.
 
-        The directory around it must not be the account's: it could replace a part of the path.
-        Raises OSError if there is something already, a link included, or it cannot be written.
+        The parent directory must not belong to the account, which could replace a part of the path.
+        Raises OSError if the path exists, also as a link, or the file cannot be written.
         """
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(path, new, 0o600), "wb") as file:
@@ -82,14 +82,14 @@ class Account:
     def make_owner_of(self, directory: Path) -> None:
         """Make the account the owner of a directory of this process.
 
-        Raises OSError if it is no directory, or not of this process; a link to one is none.
+        Raises OSError if it is not a directory, is a link to one, or belongs to another user.
         """
         if self.is_self:
             return
         descriptor = os.open(directory, os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             if os.fstat(descriptor).st_uid not in (os.geteuid(), self.uid):
-                raise OSError(errno.EPERM, f"{directory} belongs to somebody else")
+                raise OSError(errno.EPERM, f"{directory} belongs to another user")
             os.fchown(descriptor, self.uid, self.gid)
         finally:
             os.close(descriptor)
@@ -101,11 +101,11 @@ class Account:
         environment: Mapping[str, str] | None = None,
         text: str | None = None,
     ) -> Finished:
-        """Run a program of a build as the account, to its end, and return its output.
+        """Run a program of a build as the account, and return its output.
 
-        `environment` is added to `BASE_ENVIRONMENT`; `text` is its standard input. It is killed
-        when this process is. Raises OSError when it cannot be run, subprocess.TimeoutExpired when
-        it does not end.
+        `environment` is added to `BASE_ENVIRONMENT`; `text` is its standard input. If this process
+        dies, the program is killed. Raises OSError if it cannot be run, subprocess.TimeoutExpired
+        if it does not exit.
         """
         return subprocess.run(
             command,
@@ -133,22 +133,22 @@ class Account:
             if os.access(candidate, os.W_OK | os.X_OK) and self.can_enter(Path(candidate)):
                 return Path(candidate)
         raise SlowdustError(
-            f"the user {self.name}, who runs the servers, cannot enter any directory for temporary "
-            "files: set TMPDIR to one that this user can enter"
+            f"the user {self.name}, who runs the servers, cannot enter a directory for temporary "
+            "files: set TMPDIR to a directory that this user can enter"
         )
 
 
 def ends_with_this_process(by: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
-    """Return a `preexec_fn` for `subprocess.Popen`: the kernel ends the child with this process.
+    """Return a `preexec_fn` for `subprocess.Popen`, so that the child ends with this process.
 
-    It sends the child that signal; what the child starts itself gets none.
+    The kernel sends the signal to the child, but not to the child's own children.
     """
     parent = os.getpid()
 
     def end_with_parent() -> None:
-        # After a fork, other threads may have held locks: hence only calls of the kernel.
+        # Other threads may have held locks during the fork: use only system calls.
         _prctl(_SET_PARENT_DEATH_SIGNAL, by, 0, 0, 0)
-        if os.getppid() != parent:  # it ended before the kernel was told
+        if os.getppid() != parent:  # the parent exited before the call
             os._exit(1)
 
     return end_with_parent
@@ -157,8 +157,7 @@ def ends_with_this_process(by: signal.Signals = signal.SIGKILL) -> Callable[[], 
 def server_account() -> Account:
     """Return the account that servers run as: the current user, or for root an unprivileged one.
 
-    Raises UsageError when SLOWDUST_USER names an account that cannot be used, SlowdustError when
-    there is no account to use.
+    Raises UsageError if SLOWDUST_USER names an unusable account, SlowdustError without an account.
     """
     wanted = os.environ.get(USER_VARIABLE)
     if os.geteuid() != 0:
@@ -170,8 +169,8 @@ def server_account() -> Account:
             pwd.getpwnam(name)
             return _unprivileged(name)
     raise SlowdustError(
-        "servers do not run as root, and this machine has neither a user postgres nor nobody: "
-        f"set {USER_VARIABLE} to an unprivileged user"
+        "servers do not run as root, and this machine has no user "
+        f"{' or '.join(_CANDIDATES_FOR_ROOT)}: set {USER_VARIABLE} to an unprivileged user"
     )
 
 
@@ -186,7 +185,7 @@ def _own_account(wanted: str | None) -> Account:
         ) from None
     if wanted and wanted != entry.pw_name:
         raise UsageError(
-            f"{USER_VARIABLE}={wanted}: only root can run servers as another user, and this is "
+            f"{USER_VARIABLE}={wanted}: only root can run servers as another user, and you are "
             f"{entry.pw_name}: unset {USER_VARIABLE}"
         )
     return Account(entry.pw_name, entry.pw_uid, entry.pw_gid)
@@ -196,9 +195,7 @@ def _unprivileged(name: str) -> Account:
     try:
         entry = pwd.getpwnam(name)
     except KeyError:
-        raise UsageError(
-            f"{USER_VARIABLE}={name}: this machine has no such user: set it to one that exists"
-        ) from None
+        raise UsageError(f"{USER_VARIABLE}={name}: this machine has no such user") from None
     if entry.pw_uid == 0:
         raise UsageError(
             f"{USER_VARIABLE}={name}: servers do not run as root: set it to an unprivileged user"

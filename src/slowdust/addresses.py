@@ -1,8 +1,8 @@
-"""Addresses such as `https://ann@host:8443/path`: their parts, and how they are shown.
+"""Addresses such as `https://ann@host:8443/path`: parsing, and hiding their secrets.
 
-An address is taken apart here alone, so that the part that is hidden in messages is the part that
-counts as user and password. If it is not certain where a password ends, the address is refused, and
-only its scheme is shown.
+Only this module parses addresses, so that messages hide exactly the part that is used as user and
+password. If it is not certain where a password ends, the address is rejected, and messages show
+only its scheme.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from slowdust.secret import HIDDEN, Secret
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
 _BEGINNING = re.compile(rf"(?P<scheme>{_SCHEME.pattern}):/+")
-"""The beginning of an address; one that was taken for a path has lost a '/'."""
+"""The beginning of an address; a path made of an address has lost a '/'."""
 _HOST = re.compile(r"[\w.-]*|\[[0-9A-Fa-f:.]*\]", re.ASCII)
 _PLACE = re.compile(rf"(?:{_HOST.pattern})(?::(?:\d*|{re.escape(HIDDEN)}))?", re.ASCII)
-"""A host, with its port if it has one, or a user with a password that is hidden already."""
+"""A host with an optional port, or a user with a hidden password."""
 _NOT_IN_ADDRESSES = re.compile(r"[\x00-\x20\x7f-\xa0\u2028\u2029\ud800-\udfff]")
 _SECRET_NAME = re.compile(r"pass|pwd|secret|token|signature|credential|api.?key|^sig$|^key$", re.I)
 _OPTION = re.compile(r"(?<=[?&;#])(?P<name>[^=&;#\s]*)=")
@@ -31,57 +31,56 @@ _AFTER_ADDRESSES = ".,:;'\")"
 
 
 class AddressError(ValueError):
-    """A text that is not an address; the message has nothing of its secrets."""
+    """A text is not an address; the message omits its secrets."""
 
 
 class AmbiguousError(AddressError):
-    """An address with an '@' that may be a part of a password."""
+    """An address has an '@' that may be part of a password."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """The parts of an address; user and password are decoded, the others are as written."""
+    """The parts of an address; user and password are decoded, the other parts are not."""
 
     scheme: str
     user: str | None
     password: Secret | None
     place: str
-    """What follows the user: hosts with their ports, or an encoded path."""
+    """The part after the user: hosts with their ports, or an encoded path."""
     rest: str
 
     def host_and_port(self) -> tuple[str | None, int | None]:
-        """Return the host in small letters, and the port; None for what there is not.
+        """Return the host in lower case and the port; None for a missing one.
 
-        Raises AddressError if there are others than these two.
+        Raises AddressError if the place has other parts.
         """
         try:
             parts = urlsplit(f"//{self.place}")
             host, port = parts.hostname, parts.port
-        except ValueError:  # its text has the place, which may be a part of a password
-            raise AddressError("after the user it has to have HOST or HOST:PORT") from None
+        except ValueError:  # its message has the place, which may be part of a password
+            raise AddressError("write HOST or HOST:PORT after the user") from None
         return host, port
 
 
 def parse_address(written: str) -> Address:
-    """Take an address apart.
+    """Parse an address.
 
-    Raises AddressError if it has no scheme, characters that an address cannot have, or a user that
-    is not UTF-8 and AmbiguousError if an '@' follows '/', '?' or '#', and what precedes it may be a
-    password.
+    Raises AddressError if it has no scheme, invalid characters, or a user that is not UTF-8;
+    AmbiguousError if an '@' follows '/', '?' or '#', so that the text before it may be a password.
     """
     scheme, separator, after = written.partition("://")
     if not separator or not _SCHEME.fullmatch(scheme):
         raise AddressError("it does not begin with a scheme such as https://")
     if _NOT_IN_ADDRESSES.search(after):
         raise AddressError(
-            "a blank, a control character or a byte that is not UTF-8 has to be percent-encoded, "
-            "such as %20"
+            "percent-encode blanks, control characters and bytes that are not UTF-8, such as %20 "
+            "for a blank"
         )
     authority, rest = _parts(after)
     if _is_ambiguous(authority, rest):
         raise AmbiguousError(
-            "it has an '@' after '/', '?' or '#': write %40 if it is part of a path or a value, "
-            "and %2F, %3F or %23 for '/', '?' or '#' in the user or password"
+            "it has an '@' after '/', '?' or '#': write %40 if it belongs to a path or a value, or "
+            "write '/', '?' or '#' in the user or password as %2F, %3F or %23"
         )
     credentials, at, place = authority.rpartition("@")
     user, colon, password = credentials.partition(":")
@@ -95,7 +94,7 @@ def parse_address(written: str) -> Address:
 
 
 def decoded(text: str, what: str) -> str:
-    """Decode the percent signs of a part.
+    """Decode a percent-encoded part.
 
     Raises AddressError if it is not UTF-8, or has control characters.
     """
@@ -116,15 +115,15 @@ def is_loopback(host: str) -> bool:
 
 
 def has_secret_option(written: str) -> bool:
-    """Return whether an option of an address has the name of a secret, such as `password=`."""
+    """Return whether an address has an option with the name of a secret, such as `password=`."""
     return any(_SECRET_NAME.search(unquote(found["name"])) for found in _OPTION.finditer(written))
 
 
 def shown(address: str) -> str:
-    """Return an address for messages and files, without what may be a secret.
+    """Return an address for messages and files, without possible secrets.
 
-    `postgres://ann:pencil@db/x` becomes `postgres://ann:***`. The user of a web address is hidden,
-    too, since it may be a token. Addresses without secrets are not changed.
+    `postgres://ann:pencil@db/x` becomes `postgres://ann:***`. The user of a web address is hidden
+    too, because it may be a token. Addresses without secrets are not changed.
     """
     beginning = _BEGINNING.match(address)
     if beginning is None:
@@ -137,9 +136,9 @@ def shown(address: str) -> str:
     if at and scheme.lower().startswith("http"):
         return f"{scheme}://{HIDDEN}"
     user, colon, _ = unquote(credentials).partition(":")
-    if colon:  # what follows the '@' may be a part of the password, if the host is missing
+    if colon:  # if the host is missing, the part after the '@' may belong to the password
         return f"{scheme}://{user}:{HIDDEN}"
-    if has_secret_option(rest):  # whose value may have a raw '&', too
+    if has_secret_option(rest):  # its value may contain a raw '&'
         return f"{re.split('[?&;#]', address, maxsplit=1)[0]}?{HIDDEN}"
     return address
 
@@ -148,11 +147,11 @@ def without_secrets(text: str) -> str:
     return _IN_TEXT.sub(_shown_in_text, text)
 
 
-def without_secrets_of(text: str, words: Sequence[str]) -> str:
-    """Return a text without the secrets of addresses in it, some of which are known as a whole.
+def hide_argument_secrets(text: str, words: Sequence[str]) -> str:
+    """Return a text without the secrets of addresses in it.
 
-    `words` are the arguments of a command: addresses in them may have blanks, which would end an
-    address in a text. The text may have them quoted, or as paths.
+    `words` are the arguments of a command. An address in them may have blanks, which would end an
+    address in a text; the text may have it quoted, or as a path.
     """
     for word in words:
         if (found := _BEGINNING.search(word)) is not None:
@@ -168,7 +167,7 @@ def _shown_in_text(found: re.Match[str]) -> str:
 
 
 def _parts(after: str) -> tuple[str, str]:
-    """Return what an address has up to its path, and the rest."""
+    """Return the part of an address before its path, and the rest."""
     end = re.search(r"[/?#]", after)
     return (after, "") if end is None else (after[: end.start()], after[end.start() :])
 

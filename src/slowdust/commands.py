@@ -1,4 +1,4 @@
-"""Commands of Slowdust as they are typed, for reports that advise one."""
+"""Command lines of Slowdust, for reports that suggest them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ PROGRAM = "slowdust"
 def command_line(words: Sequence[str], options: Mapping[str, object]) -> str:
     """Return a command, quoted for a shell.
 
-    `options` are by parameter: 'rows_per_commit' is typed `--rows-per-commit`. True is a flag, a
-    list repeats its option, and None and False are left out.
+    `options` is parameter -> value: 'rows_per_commit' becomes `--rows-per-commit`. True is a flag,
+    a list repeats its option, None and False are omitted.
     """
     typed = [PROGRAM, *words]
     for parameter, value in options.items():

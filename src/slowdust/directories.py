@@ -1,10 +1,9 @@
-"""Directories of another account, acted in by descriptors.
+"""Safe operations in directories of another account, by descriptors.
 
-The owner of a directory can at any moment put a link in the place of what is in it, and in the
-place of the directory itself where the one around it allows that. So the directory is opened once,
-without following a link and with its owner checked, and everything in it is named relative to its
-descriptor by calls that follow no link either. What is found there in the place of what Slowdust
-made is left alone, and said.
+The owner of a directory can at any moment replace an entry by a link, and if the parent allows it,
+the directory too. So the directory is opened once, without following a link and with its owner
+checked, and entries are accessed relative to its descriptor by calls that follow no link either. If
+something was replaced, it is not touched, and an error reports it.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _OPEN_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Without O_NONBLOCK, opening a pipe would wait for its writer.
 _OPEN_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _REPLACED = frozenset({errno.ELOOP, errno.ENOTDIR, errno.ENXIO})
-"""The errors of opening a link, what is no directory, and a socket."""
+"""Errors of opening a link, a non-directory or a socket."""
 _CREDENTIALS = struct.Struct("=3i")
 """`struct ucred`: process, user, group; see unix(7)."""
 
 
 class ReplacedError(SlowdustError):
-    """Something else in the place of what Slowdust made: nothing was done to it."""
+    """A file or directory of Slowdust was replaced by something else, which was not touched."""
 
 
 class AccountDirectory:
@@ -49,15 +48,15 @@ class AccountDirectory:
     def opened(cls, path: Path, account: Account) -> Iterator[AccountDirectory]:
         """Open a directory of the account.
 
-        Raises FileNotFoundError if there is nothing and ReplacedError if it is a link, no
-        directory, or somebody else's.
+        Raises FileNotFoundError if it does not exist; ReplacedError if it is a link, not a
+        directory, or belongs to another user.
         """
         with _directory(path, account) as descriptor:
             yield cls(path, descriptor, account)
 
     @contextmanager
     def inside(self, name: str) -> Iterator[AccountDirectory]:
-        """Open a directory in it, of the same account. Raises as `opened`."""
+        """Open a subdirectory of the same account. Raises the errors of `opened`."""
         with _directory(self.path / name, self._account, self._descriptor) as descriptor:
             yield AccountDirectory(self.path / name, descriptor, self._account)
 
@@ -66,7 +65,7 @@ class AccountDirectory:
             return sorted(entry.name for entry in entries)
 
     def is_socket(self, name: str) -> bool:
-        """Return whether an entry is a socket; a link to one is none."""
+        """Return whether an entry is a socket, and not a link to one."""
         try:
             status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
         except FileNotFoundError:
@@ -74,7 +73,7 @@ class AccountDirectory:
         return stat.S_ISSOCK(status.st_mode)
 
     def unlink(self, name: str) -> None:
-        """Delete a file, if it is there; of a link, the link itself.
+        """Delete a file if it exists; for a link, the link itself.
 
         Raises ReplacedError if it is a directory.
         """
@@ -89,7 +88,7 @@ class AccountDirectory:
         for name in self.names():
             status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
             if stat.S_ISDIR(status.st_mode):
-                shutil.rmtree(name, dir_fd=self._descriptor)  # follows no link either
+                shutil.rmtree(name, dir_fd=self._descriptor)  # does not follow links either
             else:
                 os.unlink(name, dir_fd=self._descriptor)
 
@@ -97,14 +96,14 @@ class AccountDirectory:
     def file(self, name: str) -> Iterator[int]:
         """Open a regular file in it for reading.
 
-        Raises FileNotFoundError if there is nothing and ReplacedError if it is a link, a pipe, a
-        device or somebody else's.
+        Raises FileNotFoundError if it does not exist; ReplacedError if it is a link, a pipe, a
+        device, or belongs to another user.
         """
         path = self.path / name
         descriptor = _open(path, _OPEN_FILE, name, self._descriptor)
         try:
             status = os.fstat(descriptor)
-            # What belongs to somebody else may have got its name here by a hard link.
+            # A hard link may name a file of another user.
             if not stat.S_ISREG(status.st_mode) or status.st_uid != self._account.uid:
                 raise _replaced(path, f"a regular file of the user {self._account.name}")
             yield descriptor
@@ -112,16 +111,16 @@ class AccountDirectory:
             os.close(descriptor)
 
     def read(self, name: str, most: int) -> bytes:
-        """Return the content of a file in it, of `most` bytes at most. Raises as `file`."""
+        """Return the content of a file, at most `most` bytes. Raises the errors of `file`."""
         with self.file(name) as descriptor, os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(most)
 
 
 @contextmanager
 def connected(path: Path, account: Account, limit: Second) -> Iterator[socket.socket]:
-    """Connect to a socket in a directory of the account, if the account listens on it.
+    """Connect to a socket in a directory of the account.
 
-    Raises OSError if it does not and ReplacedError if the directory is something else.
+    Raises OSError if the account does not listen, ReplacedError if the directory was replaced.
     """
     with _directory(path.parent, account) as directory, socket.socket(socket.AF_UNIX) as client:
         client.settimeout(limit)
@@ -134,16 +133,16 @@ def connected(path: Path, account: Account, limit: Second) -> Iterator[socket.so
 
 @contextmanager
 def file_below(root: Path, path: Path, account: Account) -> Iterator[int]:
-    """Open a file anywhere below a directory of the account. Raises as `AccountDirectory.file`."""
+    """Open a file at any depth below a directory of the account, with the errors of `file`."""
     *folders, name = path.relative_to(root).parts
     with AccountDirectory.opened(root, account) as directory:
         yield from _file_in(directory, folders, name)
 
 
 def files_below(root: Path, pattern: str) -> list[Path]:
-    """Return the files below a directory at places that match a pattern: 'base/*/*', '**/*.wt'.
+    """Return the files below a directory that match a pattern: 'base/*/*', '**/*.wt'.
 
-    Links to directories are not followed. Empty where there is no such directory.
+    Links to directories are not followed. Empty if the directory does not exist.
     """
     last = pattern.removeprefix("**/")
     depth = None if last != pattern else len(PurePath(pattern).parts)
@@ -160,23 +159,22 @@ def files_below(root: Path, pattern: str) -> list[Path]:
 
 
 def remove_directory(path: Path, account: Account) -> None:
-    """Delete a directory that was made for the account, with everything in it, if it is there.
+    """Delete a directory of the account with everything in it, if it exists.
 
-    Raises ReplacedError if there is something else in its place and SlowdustError if it cannot be
-    deleted.
+    Raises ReplacedError if it was replaced, SlowdustError if it cannot be deleted.
     """
     try:
         if path.lstat().st_uid != os.geteuid() or account.is_self:
             with AccountDirectory.opened(path, account) as directory:
                 directory.clear()
-        path.rmdir()  # of a link, or of what is not empty, nothing is removed
+        path.rmdir()  # fails for a link or a directory that is not empty
     except FileNotFoundError:
         return
     except NotADirectoryError:
         raise _replaced(path, "a directory") from None
     except OSError as error:
         raise SlowdustError(
-            f"cannot delete {path}: {error.strerror}: delete it yourself"
+            f"cannot delete {path}: {error.strerror}; delete it yourself"
         ) from error
 
 
@@ -212,5 +210,5 @@ def _open(path: Path, flags: int, name: str | Path, parent: int | None) -> int:
 
 def _replaced(path: Path, wanted: str) -> ReplacedError:
     return ReplacedError(
-        f"{path} is not {wanted} any more: somebody has replaced it, so Slowdust leaves it alone"
+        f"{path} is no longer {wanted}: another program replaced it, so Slowdust does not touch it"
     )

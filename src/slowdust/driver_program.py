@@ -1,4 +1,4 @@
-"""The driver's program: where it is, and where the account of the servers can run it."""
+"""The path of the driver's binary, and a copy that the account of the servers can run."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ _DIGITS = 16
 
 
 def find_driver() -> Path:
-    """Find the driver's binary: `SLOWDUST_DRIVER`, beside this Python's scripts, or on PATH.
+    """Find the driver's binary: `SLOWDUST_DRIVER`, with Python's scripts, or on PATH.
 
-    Raises SlowdustError if it is nowhere.
+    Raises SlowdustError if it is not found.
     """
     named = os.environ.get("SLOWDUST_DRIVER")
-    beside = Path(sysconfig.get_path("scripts")) / BINARY
-    binary = named or (str(beside) if beside.is_file() else shutil.which(BINARY))
+    installed = Path(sysconfig.get_path("scripts")) / BINARY
+    binary = named or (str(installed) if installed.is_file() else shutil.which(BINARY))
     if not binary:
         raise SlowdustError(f"{BINARY} is missing: `make setup` builds it")
     return Path(binary)
 
 
 def runnable_driver() -> Path:
-    """Return the driver's binary where the account of the servers can run it.
+    """Return a driver's binary that the account of the servers can run.
 
-    That is a copy in the cache where that user cannot enter the directory of the driver. Raises
+    If the account cannot enter the driver's directory, it is a copy in the cache. Raises
     SlowdustError if there is no driver, or the cache cannot be written.
     """
     driver = find_driver().resolve()

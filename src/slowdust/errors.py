@@ -10,10 +10,10 @@ class SlowdustError(Exception):
 
 
 class HostError(SlowdustError):
-    """A failure of this machine, which would be the same whatever was asked for."""
+    """A failure of this machine that does not depend on the command."""
 
 
 class UsageError(SlowdustError):
-    """A command, file or variable that makes no sense as written: exit code 2."""
+    """An invalid command, file or variable: exit code 2."""
 
     exit_code = 2

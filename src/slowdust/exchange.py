@@ -1,4 +1,4 @@
-"""Results of other programs: importing them as experiments, and writing files of their formats."""
+"""Results of other programs: imports them as experiments, and writes files in their formats."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from slowdust.text import readable
 from slowdust.wording import shortened
 
 MARGIN = 0.03
-"""Relative difference that counts as none in an imported experiment."""
+"""Largest relative difference that counts as the same in an imported experiment."""
 OF_OTHER_KIND = "of the other kind: "
-"""The beginning of the by-products that the import of another kind reads."""
+"""Prefix of by-products that the import of another kind reads."""
 _LONGEST_TITLE = 190
-"""Characters of a title: with a number behind it, it can be an experiment's name."""
+"""Most characters of a title, so that a title with a number is still a valid name."""
 ForeignKind = Callable[[str], str | None]
-"""Name of a file -> the by-product that it is, if it belongs to another kind."""
+"""Name of a file -> its kind of by-product, if it belongs to another kind."""
 
 
 class Mode(StrEnum):
-    """The numbers that an import takes from the files."""
+    """Which numbers an import takes from the files."""
 
     CLEAN = "clean"
-    """Numbers without the known errors of the published ones."""
+    """Published numbers with known errors corrected."""
     COMPAT = "compat"
     """The published numbers, to the last digit."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A file, and what is wrong with it."""
+    """A file with a problem."""
 
     path: Path
     reason: str
@@ -53,16 +53,16 @@ class Problem:
 
 @dataclass(kw_only=True)
 class Files:
-    """What became of the files of a directory."""
+    """How the files of a directory were used."""
 
     used: int = 0
-    """Number of files that something was read from."""
+    """Number of files with used content."""
     by_products: Counter[str] = field(default_factory=Counter)
-    """Kind -> number of files that are known and of no use here."""
+    """Kind -> number of files that are known and not needed."""
     problems: list[Problem] = field(default_factory=list)
 
     def use(self, path: Path, damage: Sequence[str] = ()) -> None:
-        """Note a file of which something is used, but not the parts that `damage` names."""
+        """Count a file that is used, except for the parts that `damage` lists."""
         self.used += 1
         if damage:
             self.problems.append(Problem(path, "; ".join(damage), Fate.PARTLY))
@@ -78,39 +78,39 @@ class ImportedExperiment:
     manifest: Manifest
     slices: list[Slice]
     notes: list[str] = field(default_factory=list)
-    """Sentences about tests whose files are not all there."""
+    """Sentences about tests with missing files."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A directory, and the files in and below it that may be an experiment."""
+    """A directory whose files may be an experiment."""
 
     title: str | None
-    """The directory's name for an experiment; None where there is nothing to make one of."""
+    """The experiment's name, from the directory; None if there are no results."""
     experiment: Callable[[str], ImportedExperiment | None]
-    """Makes the experiment with a name; returns None where no file has a result."""
+    """Makes the experiment with a name; returns None if no file has a result."""
     files: Files
-    """The files, if they become no experiment."""
+    """The files, if they do not become an experiment."""
 
 
 class Kind(Protocol):
-    """A kind of results: it knows its files, the experiments in them, and how to write them."""
+    """A kind of results: finds its files and the experiments in them, and writes such files."""
 
     name: str
     """The kind's name on the command line and in manifests."""
 
     def owns(self, file: str) -> bool:
-        """Return whether a file of that name is of this kind."""
+        """Return whether a file of that name belongs to this kind."""
 
     def reads(self, file: str) -> bool:
-        """Return whether its import may take a result from a file of that name, which it owns."""
+        """Return whether its import may take a result from a file that it owns."""
 
     def find(
         self, roots: Sequence[Path], mode: Mode, options: Mapping[str, Any], foreign: ForeignKind
     ) -> Sequence[Candidate]:
         """Find the directories below `roots` that may be experiments.
 
-        `options` has a value or None for each of the kind's own.
+        `options` has a value or None for each of the kind's options.
         """
 
     def writes(self, slices: Sequence[Slice]) -> bool:
@@ -121,13 +121,13 @@ class Kind(Protocol):
     ) -> Mapping[Path, str]:
         """Return path and content of each file of an experiment.
 
-        It was imported as this kind, or measured in slices that the kind `writes`.
+        The experiment was imported as this kind, or has slices that the kind `writes`.
         """
 
 
 @dataclass
 class Import(Files):
-    """The experiments of an import, and the files outside of them or of one without results."""
+    """The experiments of an import, and the files that belong to none of them."""
 
     experiments: list[ImportedExperiment] = field(default_factory=list)
 
@@ -142,14 +142,14 @@ def import_results(
     mode: Mode,
     options: Mapping[str, Any],
 ) -> Import:
-    """Make an experiment of each directory below `roots` that has results, and store it.
+    """Import each directory below `roots` that has results as an experiment.
 
-    An experiment that was imported from the same directory under the same name is replaced. A file
-    that two kinds own is of the first of `others`.
+    An earlier import of the same directory under the same name is replaced. A file that two kinds
+    own belongs to the first of `others`.
 
     Raises:
-        UsageError: `name` is none, or is that of another experiment or of one that has more of the
-            same directory.
+        UsageError: `name` is invalid, or belongs to another experiment or to an import of more of
+            the same directory.
     """
 
     def foreign(file: str) -> str | None:
@@ -190,8 +190,8 @@ def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None
     """Write experiments, by name; an earlier import stays until the new one is complete.
 
     Raises:
-        UsageError: an experiment of that name is no import of the same kind and directory, or has
-            more of it, or one has too many contenders; then none is written.
+        UsageError: an experiment of that name is not an import of the same kind and directory, or
+            has more of it, or one has too many contenders; nothing is written.
         SlowdustError: they cannot be written.
     """
     for title, experiment in experiments.items():
@@ -212,9 +212,9 @@ def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None
 
 
 def _refuse_other(folder: Folder, manifest: Manifest) -> None:
-    """Keep what is no import of the same kind and directory.
+    """Raise UsageError unless an earlier import may be replaced.
 
-    Keep also one that has contenders or tests which some runs of its directory have not.
+    It may if kind and directory are the same, and the new import has all its contenders and tests.
     """
     new = manifest.imported
     assert new is not None
@@ -233,13 +233,13 @@ def _refuse_other(folder: Folder, manifest: Manifest) -> None:
         if not lost:
             return
         raise UsageError(
-            f"'{folder.name}' in {folder.path.parent} is not replaced by an import of only a part "
-            f"of its directory, which has no {shortened(lost)}: choose another --name, or import "
+            f"importing only a part of its directory would replace '{folder.name}' in "
+            f"{folder.path.parent} and lose {shortened(lost)}: choose another --name, or import "
             f"all of {there.path}"
         )
     raise UsageError(
-        f"'{folder.name}' in {folder.path.parent} is {what}, and is not replaced by that of "
-        f"{new.path} as {new.kind}: choose another --name"
+        f"'{folder.name}' in {folder.path.parent} is {what}; the import of {new.path} as "
+        f"{new.kind} does not replace it: choose another --name"
     )
 
 
@@ -250,22 +250,22 @@ def write_classic(
     slices: Sequence[Slice],
     directory: Path,
 ) -> list[Path]:
-    """Write the classic files below `directory`; return their paths, none if no kind has any.
+    """Write the classic files below `directory`; return their paths, empty if no kind has any.
 
     Raises:
-        UsageError: the experiment was imported from there, a file is there with other content, or
-            a run's name leads elsewhere; then none is written.
+        UsageError: the experiment was imported from there, a file exists with other content, or a
+            run's name leads outside; nothing is written.
     """
     imported = manifest.imported
     if imported is not None and imported.path is not None:
-        # Classic files stay out of the directory that they were imported from, and of its runs.
+        # Do not write into the directory of the import, or into the directories of its runs.
         wanted, source = Path(readable(str(directory.resolve()))), Path(imported.path)
         runs = [source / facts.run for facts in manifest.contenders if facts.run]
         for path in [source] if imported.whole or wanted == source else runs:
             if wanted.is_relative_to(path):
                 where = "was" if wanted == source else f"is in {path}, which was"
                 raise UsageError(
-                    f"{directory} {where} imported from: classic files go into another directory"
+                    f"{directory} {where} imported: write classic files into another directory"
                 )
     fitting = (
         kind for kind in kinds if (kind.name == imported.kind if imported else kind.writes(slices))
@@ -275,8 +275,8 @@ def write_classic(
     for path in files:
         if not stays_below(path):
             raise UsageError(
-                f"no classic files: that of a run would be {readable(str(path))}, which is not "
-                "below the directory: import the runs under other names"
+                f"cannot write classic files: the file of a run would be {readable(str(path))}, "
+                "outside the directory: import the runs under other names"
             )
     for path, text in files.items():
         there = directory / path
@@ -285,17 +285,18 @@ def write_classic(
             if above.is_file():
                 raise UsageError(f"{above} is a file: choose another directory")
         elif not there.is_file() or there.read_bytes() != text.encode():
-            raise UsageError(f"{there} is there with other content: choose another directory")
+            raise UsageError(f"{there} exists with other content: choose another directory")
     for path, text in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
         replace_file(directory / path, text.encode())
     return [directory / path for path in files]
 
 
-def name_of(directory: Path, root: Path) -> str:
-    """Name an experiment after its directory, and those above it below the one that was given.
+def name_experiment(directory: Path, root: Path) -> str:
+    """Name an experiment after its path below `root`, the directory that was given.
 
-    A name such as `dop40` says too little to stand alone or first. Both paths are resolved.
+    A name such as `dop40` is not specific enough to be the only or the first part. Both paths are
+    resolved.
     """
     parts = directory.relative_to(root).parts if root in directory.parents else (directory.name,)
     if _is_generic(parts[0]):
@@ -308,10 +309,10 @@ def _is_generic(directory: str) -> bool:
 
 
 def around(directory: Path, root: Path) -> list[Path]:
-    """Return the directories whose names may tell something of an experiment, its own first.
+    """Return the directories whose names may describe an experiment, its own first.
 
-    They end with `root`, the one that was given; nothing is known of what is around that. Only the
-    one that an experiment is called by after `name_of` counts, too.
+    They end with `root`, the directory that was given, or with its parent if `name_experiment` uses
+    the parent's name.
     """
     found = [directory]
     while root in found[-1].parents:

@@ -1,7 +1,7 @@
-"""Errors of specifications: what is wrong with which key, where it stands, and what is meant.
+"""Errors of specifications, with their key, its place and a correction.
 
-Every error of an experiment file or of the options of `compare` is worded here, but for those that
-a part words itself, which raises them `at` the keys that they are about.
+All errors of an experiment file or of the options of `compare` are worded here, except for errors
+that other modules raise `at` the keys in question.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from slowdust.user_text import read_user_text
 from slowdust.wording import no_such
 
 Keys = tuple[str | int, ...]
-"""The keys and indices that lead to a value: ('contenders', 1, 'name')."""
+"""Keys and indices of a value: ('contenders', 1, 'name')."""
 
 _KINDS = {
     "int": 'a whole number, such as 5000, 20_000 or "1M"',
@@ -35,7 +35,7 @@ _KINDS = {
     "model": 'a table in braces, such as { key = "value" }',
     "finite": "a finite number",
 }
-"""The first part of the type of pydantic's error -> what was expected."""
+"""First part of the type of pydantic's error -> the expected value."""
 _LIMITS = {
     "greater_than_equal": ("ge", "at least"),
     "greater_than": ("gt", "more than"),
@@ -43,19 +43,19 @@ _LIMITS = {
     "less_than": ("lt", "less than"),
 }
 _KEY = "[key]"
-"""Stands in pydantic's places for the key itself, where it is the key that is wrong."""
+"""Pydantic's mark in a location for a wrong key, instead of a wrong value."""
 _EXAMPLES = {
     "contenders": 'contenders = ["postgres@15.8", "postgres@17.6"]',
     "contender": '{ contender = "postgres@17.6" }',
     "per_second": "rate = { per_second = 1000 }",
 }
-"""Keys that have to be there -> how they are written."""
+"""Required key -> example."""
 _SYNTAX = re.compile(r"(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)")
 _BARE = re.compile(r"\s*(?P<key>[\w.-]+)\s*=\s*(?P<value>[\w.%@:+/-]+)\s*(?:#.*)?")
 
 
 class AtKeysError(UsageError, ValueError):
-    """An error of the value that keys lead to; pydantic collects it, being a ValueError."""
+    """An error of the value at some keys. It is a ValueError, so that pydantic collects it."""
 
     def __init__(self, text: str, keys: Keys) -> None:
         super().__init__(text)
@@ -64,7 +64,7 @@ class AtKeysError(UsageError, ValueError):
 
 @contextmanager
 def at(*keys: str | int) -> Iterator[None]:
-    """Let errors of what runs within be those of a value, unless they have one already."""
+    """Attach keys to errors of the block that have none yet."""
     try:
         yield
     except AtKeysError:
@@ -74,11 +74,11 @@ def at(*keys: str | int) -> Iterator[None]:
 
 
 Origin = Callable[[Keys], str]
-"""Returns the place of a value, to stand before ': '; empty where there is none."""
+"""Returns the place of a value, as a prefix of ': '; empty if unknown."""
 
 
 def in_file(path: Path, text: str) -> Origin:
-    """Return places such as 'FILE:LINE: KEY'; a key that is missing has no line."""
+    """Return places such as 'FILE:LINE: KEY'; a missing key has no line."""
 
     def place(keys: Keys) -> str:
         line = line_of(text, keys)
@@ -89,7 +89,7 @@ def in_file(path: Path, text: str) -> Origin:
 
 
 def in_data(keys: Keys) -> str:
-    """Return the key of plain data."""
+    """Return the dotted key."""
     return ".".join(key for key in keys if isinstance(key, str))
 
 
@@ -97,7 +97,7 @@ _OTHER_OPTIONS = {"set": "--set", "matrix": "--set", "contenders": ""}
 
 
 def in_options(keys: Keys) -> str:
-    """Return the option of a command that sets a key; empty for contenders, which errors name."""
+    """Return the option that sets a key; empty for contenders, because their errors name them."""
     key = str(keys[0]) if keys else ""
     if key == "rate" and keys[-1] == "arrivals":
         return "--arrivals"
@@ -108,7 +108,7 @@ def in_options(keys: Keys) -> str:
 
 @contextmanager
 def placed(origin: Origin) -> Iterator[None]:
-    """Let errors at keys name their place in the origin."""
+    """Prefix errors at keys with their place in the origin."""
     try:
         yield
     except AtKeysError as error:
@@ -119,7 +119,7 @@ def read_toml(path: Path) -> tuple[dict[str, object], str]:
     """Read a TOML file; return its data and its text.
 
     Raises:
-        UsageError: the file cannot be read, or is not TOML: with the line, and what to write.
+        UsageError: the file cannot be read, or is not TOML; the message has the line.
     """
     text = read_user_text(path)
     try:
@@ -127,20 +127,20 @@ def read_toml(path: Path) -> tuple[dict[str, object], str]:
     except tomllib.TOMLDecodeError as error:
         raise UsageError(_syntax_error(path, text, str(error))) from None
     except RecursionError:
-        raise UsageError(f"{path}: its lists or tables are nested too deeply") from None
+        raise UsageError(f"{path}: lists or tables are nested too deeply") from None
 
 
 def explain(
     error: ValidationError, model: type[BaseModel], data: object, origin: Origin
 ) -> NoReturn:
-    """Raise what pydantic found as a UsageError: a line for each value that is wrong."""
+    """Raise pydantic's errors as a UsageError, with a line for each wrong value."""
     lines: dict[Keys, str] = {}
     for item in error.errors():
         cause = item.get("ctx", {}).get("error")
         keys = cause.keys if isinstance(cause, AtKeysError) else _keys(item["loc"], data)
         if isinstance(cause, OwnKeyError):
             keys = (*keys, cause.key)
-        # Of a value that can be of several kinds, pydantic has an error for each of them.
+        # Pydantic has an error for each type of a union: keep the first.
         lines.setdefault(keys, _line(origin, keys, _words(dict(item), keys, model)))
     raise UsageError("\n".join(lines.values())) from None
 
@@ -151,7 +151,7 @@ def _line(origin: Origin, keys: Keys, text: str) -> str:
 
 
 def _keys(location: tuple[int | str, ...], data: object) -> Keys:
-    """Return the keys of an error without the names of kinds that pydantic puts between them."""
+    """Return the keys of an error, without the type names that pydantic inserts."""
     keys: list[str | int] = []
     for part in location[:-1] if location[-1:] == (_KEY,) else location:
         if isinstance(data, Mapping) and (part in data or part == location[-1]):
@@ -164,7 +164,7 @@ def _keys(location: tuple[int | str, ...], data: object) -> Keys:
 
 
 def _words(item: Mapping[str, Any], keys: Keys, model: type[BaseModel]) -> str:
-    """Return what is wrong with a value, and what to write."""
+    """Return the error of a value, and a correction."""
     kind, given, context = item["type"], item["input"], item.get("ctx", {})
     if kind == "extra_forbidden":
         return no_such("key", str(keys[-1]), _known_keys(model, keys[:-1]))
@@ -174,15 +174,15 @@ def _words(item: Mapping[str, Any], keys: Keys, model: type[BaseModel]) -> str:
         return no_such("value", str(given), re.findall(r"'([^']*)'", context["expected"]))
     if kind in _LIMITS:
         name, words = _LIMITS[kind]
-        return f"{given} is out of range: write {words} {context[name]:,.15g}"
+        return f"{given} is out of range: it has to be {words} {context[name]:,.15g}"
     if kind == "string_pattern_mismatch":
-        return f"'{given}' cannot be a name: {_name_rule(context['pattern'])}"
+        return f"'{given}' is not a valid name: {_name_rule(context['pattern'])}"
     if kind == "string_too_long":
-        return f"'{given}' is too long: write at most {context['max_length']} characters"
+        return f"'{given}' is too long: at most {context['max_length']} characters are allowed"
     if kind in ("too_short", "too_long"):
         limit = context.get("min_length") or context.get("max_length")
         words = "at least" if kind == "too_short" else "at most"
-        return f"the list has {context['actual_length']} values: write {words} {limit}"
+        return f"the list has {context['actual_length']} values, and needs {words} {limit}"
     if expected := _KINDS.get(kind.partition("_")[0]):
         shown = f"'{given}'" if isinstance(given, str) else _as_toml(given)
         return f"{shown} is not {expected}"
@@ -190,11 +190,11 @@ def _words(item: Mapping[str, Any], keys: Keys, model: type[BaseModel]) -> str:
 
 
 def _name_rule(pattern: str) -> str:
-    """Return the words for a pattern of names."""
+    """Return a pattern of names in words."""
     if "A-Z" not in pattern:
-        return "write small letters, digits and '_', and begin with a letter"
+        return "use lower-case letters, digits and '_', and begin with a letter"
     signs = "'.', '_' and '-'" if "." in pattern else "'_' and '-'"
-    return f"write letters, digits, {signs}, and begin with a letter or digit"
+    return f"use letters, digits, {signs}, and begin with a letter or digit"
 
 
 def _as_toml(value: object) -> str:
@@ -202,7 +202,7 @@ def _as_toml(value: object) -> str:
 
 
 def _known_keys(model: type[BaseModel], keys: Keys) -> list[str]:
-    """Return the keys of the table that other keys lead to."""
+    """Return the keys of the table at some keys."""
     kind: object = model
     for key in keys:
         kind = _inside(kind, key)
@@ -212,7 +212,7 @@ def _known_keys(model: type[BaseModel], keys: Keys) -> list[str]:
 
 
 def _inside(kind: object, key: str | int) -> object:
-    """Return the type of the value that a value of a type has at a key; None where unknown."""
+    """Return the type of the value at a key of a type; None if unknown."""
     if inspect.isclass(kind) and issubclass(kind, BaseModel):
         field = kind.model_fields.get(str(key))
         return None if field is None else field.annotation
@@ -243,24 +243,24 @@ def _syntax_error(path: Path, text: str, message: str) -> str:
         return f"{path}:{number}: the key or table is given twice"
     if bare:
         value = "..." if "://" in bare["value"] else bare["value"]  # it may have a secret
-        return f'{path}:{number}: {bare["key"]}: write {bare["key"]} = "{value}", in quotes'
-    return f"{path}:{number}: this is not TOML: {what[:1].lower()}{what[1:]}"
+        return f'{path}:{number}: {bare["key"]}: text needs quotes: {bare["key"]} = "{value}"'
+    return f"{path}:{number}: not TOML: {what[:1].lower()}{what[1:]}"
 
 
 _ENDING = re.compile(r"(?:[\]}]|\"\"\"|\'\'\')\s*$")
-"""The end of the last line of a statement over several."""
+"""End of the last line of a multi-line statement."""
 _LONGEST = 200
-"""Lines of a list up to which its items have lines of their own, and of a statement up to which
-its end is looked for behind a `#`, which most texts of so many lines have within."""
+"""Most lines of a list whose items get their own lines in errors, and of a statement whose end may
+be before a comment: longer texts often have a `#` within."""
 _KeyPath = Sequence[str | int]
-"""The keys and indices that lead to a value: ('contenders', 1, 'name')."""
+"""Keys and indices of a value: ('contenders', 1, 'name')."""
 
 
 def line_of(text: str, path: _KeyPath) -> int | None:
-    """Return the number of the line, from 1, of the value; None where the file has none of it.
+    """Return the 1-based line of a value; None if the file has no part of its path.
 
-    Of a list over several lines that is the item's own line; of a path that ends in nothing, the
-    line of its last part that is there.
+    For an item of a multi-line list it is the item's line; for a missing value, the line of the
+    last part of its path that exists.
     """
     lines = text.splitlines()
     for length in range(len(path), 0, -1):
@@ -275,13 +275,13 @@ def _statement(lines: Sequence[str], path: _KeyPath) -> int | None:
     def has(place: int) -> bool:
         return _has(_parsed("\n".join(lines[: statements[place][1]])), path)
 
-    # A longer beginning has all keys of a shorter one.
+    # A longer prefix of the file has all keys of a shorter one.
     place = bisect_left(range(len(statements)), x=True, key=has)
     return None if place == len(statements) else _item(lines, *statements[place], path)
 
 
 def _statements(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Yield the lines of each statement, from the one behind the last to its own last one."""
+    """Yield the lines of each statement: the line number before it, and its last line."""
     begun = 0
     for end in range(1, len(lines) + 1):
         commented = end - begun <= _LONGEST and "#" in lines[end - 1]
@@ -301,7 +301,7 @@ def _item(lines: Sequence[str], begun: int, end: int, path: _KeyPath) -> int:
             data = _parsed(closed)
             if data is not None and _has(data, path):
                 return last
-    # An item that no line before the end completes is on that line.
+    # An item that only the last line completes is on that line.
     return end if any(isinstance(part, int) for part in path) else begun + 1
 
 
@@ -315,7 +315,7 @@ def _parsed(text: str) -> dict[str, object] | None:
 def _has(data: object, path: _KeyPath) -> bool:
     for part in path:
         try:
-            data = data[part]  # type: ignore[index] # what has no such index raises one of these
+            data = data[part]  # type: ignore[index] # a missing index raises one of these
         except (KeyError, IndexError, TypeError):
             return False
     return True

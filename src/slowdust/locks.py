@@ -1,4 +1,4 @@
-"""Locks on files, which the kernel frees with their process (flock(2))."""
+"""Locks on files (flock(2)); the kernel releases them when their process exits."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def try_lock(descriptor: int) -> bool:
 
 @contextmanager
 def try_lock_file(path: Path) -> Iterator[bool]:
-    """Try to lock a file, which is made if it is not there; yield whether it is locked now."""
+    """Try to lock a file, which is created if needed; yield whether this process has the lock."""
     with path.open("a", encoding="utf-8") as file:
         yield try_lock(file.fileno())
 
 
 @contextmanager
 def waiting_lock(path: Path) -> Iterator[None]:
-    """Lock a file, which is made if it is not there; wait while another process has locked it."""
+    """Lock a file, which is created if needed; wait while another process has the lock."""
     with path.open("a", encoding="utf-8") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

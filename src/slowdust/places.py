@@ -1,6 +1,7 @@
-"""The directories of Slowdust: for fetched builds, and for running instances.
+"""The directories of Slowdust, for fetched builds and running instances, and paths from users.
 
-The unprivileged user that servers run as cannot enter root's directories: root has the system's.
+The unprivileged user that servers run as cannot enter root's home, so root uses directories of the
+system.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
 CLAIMS_VARIABLE = "SLOWDUST_CLAIMS"
 _LONGEST_NAME = 255
-"""Bytes of a name that file systems take."""
+"""Most bytes of a file's name."""
 _FOR_ALL_USERS = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
-"""Directories that every user can write to, on one distribution or another."""
+"""Directories that every user can write to, depending on the distribution."""
 
 
 def cache_root() -> Path:
-    """Return the directory of fetched builds, which may be deleted and is filled again."""
+    """Return the directory of fetched builds. It may be deleted: builds are fetched again."""
     return _chosen(CACHE_VARIABLE) or (
         Path("/var/cache/slowdust") if _is_root() else platformdirs.user_cache_path("slowdust")
     )
@@ -39,86 +40,85 @@ def data_root() -> Path:
 def claims_directory() -> Path:
     """Return the directory of the locks of the host, the same for every user.
 
-    Raises SlowdustError if there is none that all users can write to.
+    Raises SlowdustError if no directory is writable for all users.
     """
     chosen = _chosen(CLAIMS_VARIABLE)
     if chosen is not None:
         make_enterable(chosen, CLAIMS_VARIABLE)
         return chosen
     for directory in _FOR_ALL_USERS:
-        # The rights of all decide, not those of this user: all have to come to the same directory.
+        # Check the mode and not this user's access: all users need the same directory.
         if directory.is_dir() and (directory.stat().st_mode & 0o1777) == 0o1777:
             return directory
     raise SlowdustError(
-        f"no directory for locks of this host, such as {_FOR_ALL_USERS[0]}, can be written to by "
-        f"all users: set {CLAIMS_VARIABLE} to a directory"
+        f"no directory for this host's locks, such as {_FOR_ALL_USERS[0]}, is writable for all "
+        f"users: set {CLAIMS_VARIABLE} to a directory"
     )
 
 
 def within(root: Path, *names: str) -> Path:
-    """Return the path of a file or folder below a root, whose names come from outside.
+    """Return the path of a file or folder below a root, from untrusted names.
 
-    They are text of a user, a file, an archive or another machine: no name may lead elsewhere.
+    The names come from a user, a file, an archive or another machine, and must not lead outside.
     Raises UsageError if one is not a plain name.
     """
     for name in names:
         if not is_plain(name):
             raise UsageError(
-                f"{name!r} cannot be the name of a file or folder here: a name has 1 to "
-                f"{_LONGEST_NAME} bytes, no '/', no control character, and no '.' at the beginning"
+                f"{name!r} is not a valid name of a file or folder: use 1 to {_LONGEST_NAME} bytes "
+                "without '/' and control characters, and without '.' at the beginning"
             )
     return root.joinpath(*names)
 
 
 def is_plain(name: str) -> bool:
-    """Return whether a text names one file or folder, and nothing above, below or hidden.
+    """Return whether a text is the name of one visible file or folder, without a path.
 
-    Hidden names are Slowdust's own, for locks and temporary folders.
+    Hidden names are reserved for Slowdust's locks and temporary folders.
     """
-    # What cannot be printed includes zero, the end of a line, and what is not UTF-8.
+    # Unprintable characters include NUL, line ends and bytes that are not UTF-8.
     is_name = name.isprintable() and "/" not in name and not name.startswith(".")
     return is_name and 0 < len(name.encode()) <= _LONGEST_NAME
 
 
 def stays_below(path: PurePath) -> bool:
-    """Return whether a path of several names stays below the folder that it is joined to."""
+    """Return whether a relative path stays below its folder."""
     return not path.is_absolute() and ".." not in path.parts and "\0" not in str(path)
 
 
 def usual_results() -> Path:
-    """Return the folder of the experiments where no command names another."""
+    """Return the default folder of the experiments."""
     return Path(os.environ.get(RESULTS_VARIABLE) or "results")
 
 
 def named_path(text: str) -> Path:
-    """Return the path that a user writes, with `~` and `~name` for a home.
+    """Return a user's path with `~` and `~name` expanded.
 
     Raises UsageError if it is empty, or there is no such user.
     """
     if not text:
-        raise UsageError("a path is empty: name a file or a directory")
+        raise UsageError("a path is empty: write a file or a directory")
     try:
         return Path(text).expanduser()
     except RuntimeError:
         user = text.partition("/")[0].removeprefix("~")
-        raise UsageError(f"{text}: this machine has no user '{user}' with a home") from None
+        raise UsageError(
+            f"{text}: this machine has no user '{user}' with a home directory"
+        ) from None
 
 
 def check_regular(path: Path) -> None:
-    """Refuse what is no regular file, if it exists: a pipe or a device may never end.
-
-    Raises UsageError if it is something else.
-    """
+    """Raise UsageError if the path exists and is not a regular file: a pipe may never end."""
     if path.exists() and not path.is_file():
-        what = "a directory" if path.is_dir() else "no regular file"
-        raise UsageError(f"{path} is {what}: name a file")
+        what = "is a directory" if path.is_dir() else "is not a regular file"
+        raise UsageError(f"{path} {what}: choose a file")
 
 
 def make_enterable(directory: Path, variable: str) -> None:
-    """Make a directory and its missing parents, all of which every user can enter.
+    """Create a directory and its missing parents so that every user can enter them.
 
-    The umask does not matter, since servers run as another user. Existing directories stay as they
-    are. Raises SlowdustError, which names the variable that chooses another directory.
+    The umask is ignored, because servers run as another user. Existing directories are not changed.
+    Raises SlowdustError, which names the variable that chooses another directory.
     """
     try:
         missing = [path for path in (directory, *directory.parents) if not path.exists()]
@@ -127,7 +127,7 @@ def make_enterable(directory: Path, variable: str) -> None:
             path.chmod(0o755)
     except OSError as error:
         raise SlowdustError(
-            f"cannot write to {directory}: {error.strerror}: set {variable} to another directory"
+            f"cannot write to {directory}: {error.strerror}; set {variable} to another directory"
         ) from error
 
 

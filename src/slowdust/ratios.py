@@ -1,8 +1,8 @@
 """Ratios with their intervals and verdicts, and how they are printed.
 
-In words a small difference is a percentage, a large one a factor, whichever side of 1 it is on:
-'4% slower', '1.6X slower', '1,600X slower'. Everything that words a ratio goes through `distance`;
-tables have it as a number, with `interval` behind it.
+A small difference is printed as a percentage, a large one as a factor, on both sides of 1: '4%
+slower', '1.6X slower', '1,600X slower'. `distance` prints it wherever a ratio appears in words.
+Tables show a ratio as a number followed by its `interval`.
 """
 
 from __future__ import annotations
@@ -17,27 +17,28 @@ import msgspec
 
 Verdict = Literal["faster", "slower", "same", "unsure"]
 Amount = Literal["less", "more", "same", "unsure"]
-"""Verdict on a metric of which no amount is good or bad in itself."""
+"""Verdict on a metric for which neither more nor less is better."""
 Basis = Literal["typical", "all time"]
-"""The ratio that a verdict is about: that of typical blocks, or that of totals."""
+"""The ratio that the verdict is based on: the typical block, or the totals."""
 
 MULTIPLE = 1.5
-"""Factor from which a difference is told as a factor."""
+"""Least factor that is printed as a factor and not as a percentage."""
 _TINY = 0.095
-"""Ratios below this one are printed with significant digits, since decimals would lose them."""
+"""Ratios below this are printed with significant digits: fixed decimals would lose them."""
 _ROUNDING_ERROR = 1e-9
 
 
 @final
 class Ratio(msgspec.Struct, frozen=True):
-    """A value relative to the base's, above 0; 1 for the base itself."""
+    """A value divided by the base's value: above 0, and 1 for the base itself."""
 
     value: float
     low: float | None = None
     high: float | None = None
-    """95% interval; None for the base, and with fewer than two blocks or a single run."""
+    """Bounds of the 95% interval; None for the base, with fewer than two blocks and for a single
+    run."""
     verdict: Verdict | Amount | None = None
-    """None for the base, and where nothing is judged."""
+    """None for the base and for a value that is not judged."""
     margin: float | None = None
     """The largest difference from 1 that the verdict calls the same; None without a verdict."""
 
@@ -59,20 +60,20 @@ class Ratio(msgspec.Struct, frozen=True):
 
     @property
     def lies_beyond_margin(self) -> bool:
-        """Whether all of the interval is beyond the margin, on one side of 1."""
+        """Whether the whole interval is beyond the margin, on one side of 1."""
         if self.bound is None or self.margin is None:
             return False
         return not 1 / (1 + self.margin) <= self.bound <= 1 + self.margin
 
     def inverse(self) -> Ratio:
-        """Return the base's value relative to this one's, with the same verdict."""
+        """Return the base's value divided by this one, with the same verdict."""
         low, high = (1 / end if end else None for end in (self.high, self.low))
         return Ratio(1 / self.value, low, high, self.verdict, self.margin)
 
 
 @dataclass(frozen=True)
 class Keys:
-    """Where JSON and CSV have the parts of a record's ratio: among the record's other fields.
+    """Keys under which JSON and CSV store the parts of a ratio, among the record's other fields.
 
     A part without a key is not written.
     """
@@ -82,9 +83,9 @@ class Keys:
     high: str | None = None
     verdict: str | None = None
     verdicts: object = Verdict
-    """The words that the verdict is one of."""
+    """Type of the verdict."""
     nested: bool = False
-    """Whether they are in an object of their own under the field's name."""
+    """Whether the parts are in an object of their own under the field's name."""
 
     def named(self, ratio: Ratio | None) -> dict[str, float | str | None]:
         """Return key -> part."""
@@ -98,11 +99,11 @@ class Keys:
 
 @dataclass(frozen=True)
 class Margins:
-    """The largest differences from 1 that count as none."""
+    """The largest differences from 1 that count as the same."""
 
     usual: float
     own: Mapping[str, float] = field(default_factory=dict)
-    """Test, or key of a metric -> its own margin."""
+    """Test, or key of a metric -> margin."""
 
     def of(self, name: str, usual: float | None = None) -> float:
         """Return the margin of a test or a metric; `usual` replaces the experiment's."""
@@ -110,24 +111,24 @@ class Margins:
 
 
 PLAIN = Keys("ratio", "low", "high", "verdict", Literal[Verdict, Amount])
-"""The keys of a ratio that is a value of its own."""
+"""Keys of a ratio that is a value of its own."""
 
 
 class Rounding(Enum):
-    """The way in which the size of a difference is rounded."""
+    """How the size of a difference is rounded."""
 
     NEAREST = "nearest"
-    """The digits that a measured rate is worth."""
+    """The digits that a measured rate supports."""
     EXACT = "exact"
-    """A digit more, for counts."""
+    """One digit more, for counts."""
     DOWN = "down"
-    """Towards no difference: no more is claimed than the bound of an interval says."""
+    """Towards no difference, for lower bounds."""
     UP = "up"
-    """Away from no difference: no less is admitted than the bound of an interval says."""
+    """Away from no difference, for upper bounds."""
 
 
 def distance(value: float, rounding: Rounding = Rounding.NEAREST) -> str:
-    """Write the distance of a ratio from 1: '0.4%', '7%', '1.6X', '57X', '1,600X'."""
+    """Format the distance of a ratio from 1: '0.4%', '7%', '1.6X', '57X', '1,600X'."""
     if value <= 0:
         return "\N{INFINITY}X"
     factor = max(value, 1 / value)
@@ -163,7 +164,7 @@ def _round(value: float, step: float, rounding: Rounding) -> float:
 
 
 def speed(value: float) -> str:
-    """Write relative throughput in words: '7% slower', '12% faster', '1,600X slower'."""
+    """Format relative throughput in words: '7% slower', '12% faster', '1,600X slower'."""
     return f"{distance(value)} {'faster' if value > 1 else 'slower'}"
 
 
@@ -204,7 +205,7 @@ def _bounded(of: Ratio) -> tuple[str, str]:
 
 
 def change(value: float) -> str:
-    """Write the ratio of an amount as a change: 'up 30%', 'down 4%', 'up 2.1X', 'flat'."""
+    """Format the ratio of an amount as a change: 'up 30%', 'down 4%', 'up 2.1X', 'flat'."""
     if value <= 0:
         return "down to 0"
     if round(abs(value - 1) * 100) == 0:
@@ -213,37 +214,37 @@ def change(value: float) -> str:
 
 
 def throughput(value: float) -> str:
-    """Write relative throughput before a version: '20% less throughput than'."""
+    """Format relative throughput, to be followed by a version: '20% less throughput than'."""
     return f"{distance(value)} {'more' if value > 1 else 'less'} throughput than"
 
 
 def work_in_words(value: float) -> str:
-    """Write a ratio of instructions: '4.6% less work', '1.52X more work'."""
+    """Format a ratio of instructions: '4.6% less work', '1.52X more work'."""
     return f"{distance(value, Rounding.EXACT)} {'more' if value > 1 else 'less'} work"
 
 
 def instructions(value: float) -> str:
-    """Write a ratio of instructions before 'per query': '4.6% fewer instructions'."""
+    """Format a ratio of instructions, to be followed by 'per query': '4.6% fewer instructions'."""
     return f"{distance(value, Rounding.EXACT)} {'more' if value > 1 else 'fewer'} instructions"
 
 
 def at_least(bound: float) -> str:
-    """Write the bound nearer 1 of an interval: 'at least 3%', 'at least 1,600X'."""
+    """Format the bound of an interval that is nearer 1: 'at least 3%', 'at least 1,600X'."""
     return f"at least {distance(bound, Rounding.DOWN)}"
 
 
 def with_bound(words: str, bound: float | None) -> str:
-    """Return words about a ratio with the bound nearer 1 behind them, where there is one."""
+    """Append the bound nearer 1 to words about a ratio."""
     return words if bound is None else f"{words}, {at_least(bound)}"
 
 
 def at_most(bound: float) -> str:
-    """Write how far a ratio can be from 1: '3.1% slower', '12% faster', '2.4X faster'."""
+    """Format how far a ratio can be from 1: '3.1% slower', '12% faster', '2.4X faster'."""
     return f"{distance(bound, Rounding.UP)} {'faster' if bound > 1 else 'slower'}"
 
 
 def ratio(value: float, decimals: int = 2) -> str:
-    """Write a ratio as a number: '0.88', '0.00062', '12.3', '1,640'."""
+    """Format a ratio as a number: '0.88', '0.00062', '12.3', '1,640'."""
     if 0 < abs(value) < _TINY:
         return f"{value:.{decimals}g}"
     if abs(value) < 10:
@@ -252,17 +253,17 @@ def ratio(value: float, decimals: int = 2) -> str:
 
 
 def work_ratio(value: float) -> str:
-    """Write a ratio of instructions: three decimals, which counts are exact enough for."""
+    """Format a ratio of instructions, which is exact enough for three decimals."""
     return ratio(value, 3)
 
 
 def with_interval(of: Ratio, decimals: int = 2) -> str:
-    """Write a ratio with its interval, where it has one: '0.88 [0.84, 0.92]'."""
+    """Format a ratio with its interval, if it has one: '0.88 [0.84, 0.92]'."""
     return f"{ratio(of.value, decimals)}{interval(of, decimals)}"
 
 
 def interval(of: Ratio, decimals: int = 2) -> str:
-    """Write an interval as it follows a ratio: ' [0.84, 0.92]'; nothing where there is none."""
+    """Format the interval after a ratio: ' [0.84, 0.92]'; '' without an interval."""
     if of.interval is None:
         return ""
     low, high = of.interval

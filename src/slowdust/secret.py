@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import NoReturn
 
 HIDDEN = "***"
-"""Stands in messages for a secret."""
+"""Replaces a secret in messages."""
 
 
 class Secret:
-    """A text that prints as `***`; `reveal` is the only way to read it.
+    """A text that prints as `***`; only `reveal` returns it.
 
-    It can be neither pickled nor encoded as JSON, except with the hook `revealed`.
+    It cannot be pickled, and can be encoded as JSON only with the hook `revealed`.
     """
 
     __slots__ = ("_text",)
@@ -20,7 +20,7 @@ class Secret:
         self._text = text
 
     def reveal(self) -> str:
-        """Return the text, to hand it to the program or server that it is for."""
+        """Return the text, for the program or server that needs it."""
         return self._text
 
     def __repr__(self) -> str:
@@ -42,8 +42,8 @@ class Secret:
 def revealed(value: object) -> str:
     """Return the text of a secret for msgspec, which encodes the driver's commands.
 
-    Raises NotImplementedError if it is no secret, but another type that msgspec does not know.
+    Raises NotImplementedError for other types that msgspec does not know.
     """
     if isinstance(value, Secret):
         return value.reveal()
-    raise NotImplementedError(f"{type(value).__name__} is no part of a command")
+    raise NotImplementedError(f"a command cannot contain {type(value).__name__}")

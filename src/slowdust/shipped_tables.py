@@ -1,4 +1,4 @@
-"""The tables that Slowdust ships: fields between tabs; a line that begins with # is a comment."""
+"""The tables that Slowdust ships: tab-separated fields; lines that begin with # are comments."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Temporary folders: removed at their end, or by the next run if this process is killed.
+"""Temporary folders, which are removed after use, or by the next run if this process is killed.
 
     PARENT/.slowdust-tmp-0123456789abcdef/
-        lock       an empty file whose flock(2) the owner holds until it ends
+        lock       an empty file; the owner holds its flock(2) until it exits
         content/   the folder that the owner uses
 
-The kernel frees the lock with the owner, so a folder whose lock is free is abandoned. The parent
-may be writable by all users: only folders of this user are removed, and no link is followed.
+The kernel releases the lock when the owner exits, so a folder with a free lock is abandoned. The
+parent may be writable for all users: only folders of this user are removed, and links are not
+followed.
 """
 
 from __future__ import annotations
@@ -35,10 +36,10 @@ _LOCK_FILE = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
 
 @contextmanager
 def temporary_folder(parent: Path | None = None, mode: int = _PRIVATE) -> Iterator[Path]:
-    """Make an empty folder below `parent`, by default the directory for temporary files.
+    """Create an empty folder below `parent`, by default the directory for temporary files.
 
-    It is removed in the end with all that is in it. Before, abandoned ones of the same parent are.
-    Raises OSError if it cannot be made.
+    It is removed at the end with its content. Abandoned folders of the same parent are removed
+    first. Raises OSError if it cannot be created.
     """
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     remove_abandoned(parent)
@@ -52,7 +53,7 @@ def temporary_folder(parent: Path | None = None, mode: int = _PRIVATE) -> Iterat
     finally:
         try:
             _remove_own(folder)
-        except BaseException:  # a signal came meanwhile
+        except BaseException:  # a signal arrived
             _remove_own(folder)
             raise
         finally:
@@ -61,9 +62,9 @@ def temporary_folder(parent: Path | None = None, mode: int = _PRIVATE) -> Iterat
 
 @contextmanager
 def becoming(place: Path) -> Iterator[Path]:
-    """Yield a path in a temporary folder; the file made there replaces `place` as a whole.
+    """Yield a path in a temporary folder; the file created there replaces `place` atomically.
 
-    It is on disk before. Nothing is replaced if the context fails. Raises OSError if it cannot be
+    It is synced first. If the context fails, nothing is replaced. Raises OSError if it cannot be
     written.
     """
     with temporary_folder(place.parent) as folder:
@@ -75,17 +76,17 @@ def becoming(place: Path) -> Iterator[Path]:
 
 
 def remove_abandoned(parent: Path) -> None:
-    """Remove the temporary folders below `parent` whose owners have ended."""
+    """Remove the temporary folders below `parent` whose owners have exited."""
     with suppress(OSError):
         for folder in [path for path in parent.iterdir() if _NAME.fullmatch(path.name)]:
-            with suppress(OSError):  # another process removes it, or it has to stay
+            with suppress(OSError):  # another process is removing it, or it cannot be removed
                 _remove_if_abandoned(folder)
 
 
 def _locked_folder(parent: Path) -> tuple[Path, int]:
-    """Make a folder with a lock; return it with the descriptor that holds the lock.
+    """Create a folder with a lock; return it with the descriptor that holds the lock.
 
-    Until the lock is held, another process may take the folder for an abandoned one.
+    Before the lock is held, another process may consider the folder abandoned and remove it.
     """
     while True:
         folder = parent / f"{_BEGINNING}{secrets.token_hex(8)}"
@@ -98,7 +99,7 @@ def _locked_folder(parent: Path) -> tuple[Path, int]:
             if not try_lock(lock):
                 os.close(lock)
                 continue
-        except OSError:  # a file system without locks: no process takes it for abandoned
+        except OSError:  # a file system without locks: no process considers it abandoned
             return folder, lock
         if os.fstat(lock).st_nlink:
             return folder, lock
@@ -111,7 +112,7 @@ def _remove_if_abandoned(folder: Path) -> None:
         try:
             lock = os.open(_LOCK, _LOCK_FILE, dir_fd=descriptor)
         except FileNotFoundError:
-            # The owner was killed before it made the lock, or after it removed all.
+            # The owner was killed before it created the lock, or after it removed everything else.
             folder.rmdir()
             return
         try:
@@ -123,7 +124,7 @@ def _remove_if_abandoned(folder: Path) -> None:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[int]:
-    """Yield the descriptor of a folder of this user. Raises OSError for any other."""
+    """Yield the descriptor of a folder. Raises OSError if it belongs to another user."""
     descriptor = os.open(folder, _DIRECTORY)
     try:
         if os.fstat(descriptor).st_uid != os.geteuid():
@@ -134,13 +135,13 @@ def _opened(folder: Path) -> Iterator[int]:
 
 
 def _remove_own(folder: Path) -> None:
-    """Remove a folder of this process, as far as that is possible: the next run tries again."""
+    """Remove a folder of this process; if that fails, the next run tries again."""
     with suppress(OSError), _opened(folder) as descriptor:
         _remove(folder, descriptor)
 
 
 def _remove(folder: Path, descriptor: int) -> None:
-    """Remove a folder, its lock last: what an interrupted removal leaves can be recognised."""
+    """Remove a folder, its lock last, so that an interrupted removal can be recognised."""
     with suppress(FileNotFoundError):
         shutil.rmtree(_CONTENT, dir_fd=descriptor)
     with suppress(FileNotFoundError):

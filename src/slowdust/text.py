@@ -1,4 +1,4 @@
-"""Text of files and names: safe to show, decompressed, and the numbers in it."""
+"""Text of files and names: safe for terminals, decompressed, and parsed as numbers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from typing import IO
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
 _SMALLEST, _LARGEST = 1e-18, 1e18
 _MOST_BYTES = 64 << 20
-"""Bytes that a file may have, decompressed; the largest of real archives have a few million."""
+"""Most bytes of a decompressed file; the largest files of real archives have a few million."""
 _HOLE = b"\0"
 _COMPRESSED = ".gz"
 _COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but tab and the end of a line, and marks of a text's direction."""
+"""Control characters except tab and line feed, and marks of text direction."""
 _ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _SHORT = {"b": "\b", "f": "\f", "r": "\r"}
 _MAY_HAVE_COMMANDS = re.compile(rb"\\u(?:00|20)|\\[bfr]|\x7f|\xc2[\x80-\x9f]|\xe2[\x80\x81]")
 
 
 class DamagedError(Exception):
-    """Nothing of a file can be used; its message says why, in words."""
+    """A file cannot be used at all; the message has the reason."""
 
 
 def readable(name: str) -> str:
-    """Return the name of a file as text: control characters and bytes that are no UTF-8 escaped."""
+    """Return the name of a file as text, with control characters and non-UTF-8 bytes escaped."""
     if name.isprintable():
         return name
     text = os.fsencode(name).decode(errors="backslashreplace")
@@ -39,15 +39,15 @@ def readable(name: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text without what commands a terminal: such characters are written as `\\x1b`.
+    """Return a text that is safe for a terminal: control characters are written as `\\x1b`.
 
-    Ends of lines and tabs stay.
+    Line ends and tabs stay.
     """
     return _COMMANDS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def visible_in_json(content: bytes) -> bytes:
-    """Return JSON whose texts are `visible`; unchanged where it is not UTF-8."""
+    """Return JSON with `visible` texts; unchanged if it is not UTF-8."""
     if not _MAY_HAVE_COMMANDS.search(content):
         return content
     try:
@@ -67,18 +67,18 @@ def visible_in_json(content: bytes) -> bytes:
 
 
 def plain(name: str) -> str:
-    """Return the name of a file without the ending of a compressed one."""
+    """Return the name of a file without `.gz`."""
     return name.removesuffix(_COMPRESSED)
 
 
 def read_content(path: str | Path) -> bytes:
-    """Read a file of text, decompressed.
+    """Read a text file, decompressed.
 
     Raises:
-        DamagedError: it cannot be read, or there is nothing in it, or it is no text.
+        DamagedError: it cannot be read, is empty, or is not text.
     """
     if Path(path).is_fifo():
-        raise DamagedError("it is a pipe, which may never end")
+        raise DamagedError("it is a pipe")
     try:
         with Path(path).open("rb") as file:
             compressed = str(path).endswith(_COMPRESSED)
@@ -88,15 +88,15 @@ def read_content(path: str | Path) -> bytes:
     if not content.strip():
         raise DamagedError("empty")
     if _HOLE in content:
-        raise DamagedError("there are NUL bytes in it: a hole, or no text")
+        raise DamagedError("it contains NUL bytes")
     return content
 
 
 def read_bounded(file: IO[bytes] | gzip.GzipFile) -> bytes:
-    """Read all of a file that may be a few bytes of gzip for gigabytes of blanks.
+    """Read a whole file; a few bytes of gzip may stand for gigabytes.
 
     Raises:
-        DamagedError: it has more than any file that is read here.
+        DamagedError: it is larger than any file that is read here.
     """
     content = file.read(_MOST_BYTES + 1)
     if len(content) > _MOST_BYTES:
@@ -105,39 +105,39 @@ def read_bounded(file: IO[bytes] | gzip.GzipFile) -> bytes:
 
 
 def unreadable(error: Exception) -> str:
-    """Return why something cannot be read."""
+    """Return why a file cannot be read."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     return f"cannot be read: {reason}"
 
 
 def collation(name: str) -> str:
-    """Return a key for the order of en_US: letters and digits alone, whatever their case."""
+    """Return a sort key for the order of en_US: letters and digits only, without case."""
     return "".join(letter for letter in name.lower() if letter.isalnum())
 
 
 def lines_of(content: bytes) -> list[str]:
-    """Return the lines of a file, `visible`; what is no UTF-8 in them is replaced."""
+    """Return the lines of a file, `visible`; bytes that are not UTF-8 are replaced."""
     lines = content.decode(errors="replace").splitlines()
     return [visible(line) for line in lines]
 
 
 def ends_whole(content: bytes) -> bool:
-    """Return whether the last line has an end; else it may be cut in the middle of a number."""
+    """Return whether the last line is complete; otherwise it may be cut within a number."""
     return content.endswith(b"\n")
 
 
 def number_of(cell: str) -> float | None:
-    """Return the number in a cell of a table, which bc may have written as `.5`.
+    """Return the number in a cell of a table; bc writes `.5`.
 
-    None for anything else: words, `nan`, `-1`, nothing.
+    None for anything else: words, `nan`, `-1`, an empty cell.
     """
     return float(cell) if _NUMBER.fullmatch(cell) else None
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number as awk prints it: also `-1` and `2.5e-05`.
+    """Return whether a cell is a number as awk prints it, such as `-1` and `2.5e-05`.
 
-    A number that nobody measures is none: `inf`, `1e300`, `1e-300`.
+    Implausible numbers do not count: `inf`, `1e300`, `1e-300`.
     """
     try:
         value = abs(float(cell))
@@ -147,6 +147,6 @@ def is_number(cell: str) -> bool:
 
 
 def beginning(parts: Sequence[str], most: int, between: str = ", ", last: str = " and") -> str:
-    """Return the first `most` of `parts`, and how many more there are: 'a, b and 3 more'."""
+    """Return the first `most` of `parts`, and the number of the others: 'a, b and 3 more'."""
     more = f"{last} {len(parts) - most:,} more" if len(parts) > most else ""
     return f"{between.join(parts[:most])}{more}"

@@ -1,7 +1,7 @@
-"""Amounts as people write them: durations, counts, sizes, percentages; and optional values.
+"""Amounts as users write them: durations, counts, sizes, percentages; and optional values.
 
-This is the only place that reads them, so that options, experiment files and configurations take
-the same spellings. All parsers raise ValueError with a sentence that has examples.
+Only this module parses them, so that options, experiment files and configurations accept the same
+spellings. All parsers raise ValueError with a sentence that has examples.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def parse_duration(text: str) -> Second:
 def parse_number(text: str) -> float:
     """Return a number that may have a decimal unit: `0.5`, `1e6`, `1_000`, `20k`, `1M`, `2G`.
 
-    Raises ValueError if the text is no such number, negative, or beyond all bounds.
+    Raises ValueError if the text is not such a number, negative, or too large.
     """
     match = _NUMBER.fullmatch(text.strip())
     value = float(match[1].replace("_", "")) * _MULTIPLES[match[2]] if match else math.inf
@@ -102,7 +102,7 @@ def parse_count(text: str) -> int:
 def parse_size(text: str) -> int:
     """Return a size in bytes: `16MB`, `1.5GB`, `512k`, `1GiB`; units are powers of 1024.
 
-    Raises ValueError if the text is not a size, or not one of whole bytes.
+    Raises ValueError if the text is not a size in whole bytes.
     """
     match = _SIZE.fullmatch(text.strip())
     size = float(match[1].replace("_", "")) * _BYTES[(match[2] or "").upper()] if match else -1.0
@@ -114,22 +114,20 @@ def parse_size(text: str) -> int:
 def parse_percentage(text: str) -> float:
     """Return a percentage as a share of 1: `3%` and `3` are 0.03.
 
-    A number below 1 has to have its sign, since 0.03 may be meant as a share. Raises ValueError if
-    the text is no percentage, or may mean two things.
+    A number below 1 needs the percent sign, because 0.03 may be meant as a share. Raises ValueError
+    if the text is not a percentage, or is ambiguous.
     """
     match = _PERCENTAGE.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"'{text}' is not a percentage: write 3% or 0.5%")
     value = float(match[1])
     if not match[2] and 0 < value < 1:
-        raise ValueError(
-            f"'{text}' may mean {value:g}% or {value * 100:g}%: write it with its sign"
-        )
+        raise ValueError(f"'{text}' is ambiguous: write {value:g}% or {value * 100:g}%")
     return value / 100
 
 
 def format_duration(seconds: Second) -> str:
-    """Write a duration with the precision a reader needs: `0.25s`, `42s`, `3m05s`, `1h02m`."""
+    """Return a duration with the precision a reader needs: `0.25s`, `42s`, `3m05s`, `1h02m`."""
     if seconds < 10:
         return f"{round(seconds, 3):.3g}s"
     whole = round(seconds)

@@ -1,9 +1,9 @@
-"""Unpacking of untrusted archives: nothing may be written or linked outside one folder.
+"""Unpacking of untrusted archives: nothing is written or linked outside one folder.
 
-Members of tar archives pass tarfile's data filter (PEP 706), which refuses paths and links that
-lead elsewhere, and everything but directories, regular files and links. The rules here are
-stricter: modes and owner are fixed, a path that would have to be mended is refused, links are made
-after all files, so that no file can be written through one, and no file twice.
+Members of tar archives pass tarfile's data filter (PEP 706), which rejects paths and links that
+lead outside, and everything except directories, regular files and links. The rules here are
+stricter: modes and owner are fixed, paths that would need a correction are rejected, links are
+created after all files so that no file is written through a link, and no file is written twice.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from slowdust.errors import SlowdustError
 from slowdust.places import stays_below
 
 _SAFE = tarfile if hasattr(tarfile, "data_filter") else import_module("backports.tarfile")
-"""The module with extraction filters: Python before 3.11.4, as Debian 12 has it, has none."""
+"""The module with extraction filters: Python before 3.11.4, as in Debian 12, has none."""
 MAX_UNPACKED_BYTES = 8 << 30
 _DEEPEST = 100
-"""Folders in each other that an archive may have."""
+"""Most nested folders of an archive."""
 MOST_MEMBERS = 300_000
-"""Members of a tar archive: twice those of the largest sources."""
+"""Most members of a tar archive: twice as many as the largest source archive has."""
 _LONGEST_HEADER = 64 << 10
-"""Bytes of a header that describes the member after it, by a long name or by attributes (pax)."""
+"""Most bytes of a header with a long name or attributes (pax) of the next member."""
 _LONG_HEADERS = frozenset(
     {
         *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE),
@@ -52,15 +52,15 @@ _PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
 AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 MemberRule = Callable[[tarfile.TarInfo], tarfile.TarInfo | None]
-"""A function: a member of a tar archive -> the member to unpack or None; raises UnsafeArchive."""
+"""Member of a tar archive -> the member to unpack, or None; raises UnsafeArchive."""
 
 
 class UnsafeArchive(SlowdustError):  # noqa: N818 - names the thing, as the message does
-    """An archive that is damaged, or that has a path outside its folder."""
+    """An archive is damaged, or has a path outside its folder."""
 
 
 class BadMemberError(Exception):
-    """A member that is not read, or too many of them."""
+    """A member cannot be read, or there are too many."""
 
 
 FAULTS = (
@@ -68,45 +68,44 @@ FAULTS = (
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError),
     *(ValueError, ArithmeticError, LookupError, AttributeError, TypeError, RuntimeError),
 )
-"""The errors of `tarfile` and `zipfile` about damaged archives; a row of headers is a recursion."""
+"""Errors of `tarfile` and `zipfile` about damaged archives; many headers in a row recurse."""
 
 
 class BoundedMember(tarfile.TarInfo):
-    """A member of a tar archive of anybody: its headers fill no memory.
+    """A member of an untrusted tar archive, with bounded headers.
 
-    `tarfile` reads long names, attributes and the maps of sparse files whole, before anybody sees
-    the member.
+    `tarfile` reads long names, attributes and the maps of sparse files completely, before it
+    returns the member.
     """
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> BoundedMember:
-        """Refuse a header that `tarfile` would read more than a few kilobytes for."""
+        """Reject a header that makes `tarfile` read more than a few kilobytes."""
         member = super().frombuf(buf, encoding, errors)
         if member.type in _LONG_HEADERS and not 0 <= member.size <= _LONGEST_HEADER:
             raise BadMemberError(
-                f"a header of {member.size:,} bytes: a name or attributes have at most "
-                f"{_LONGEST_HEADER:,}"
+                f"a header has {member.size:,} bytes; at most {_LONGEST_HEADER:,} are allowed"
             )
         if member.type == tarfile.GNUTYPE_SPARSE:
-            raise BadMemberError("a sparse file, which is not read")
+            raise BadMemberError("it contains a sparse file")
         return member
 
     def _proc_gnusparse_10(self, *_: object) -> None:
-        """Refuse the sparse files whose map is a part of their content."""
-        raise BadMemberError("a sparse file, which is not read")
+        """Reject sparse files whose map is part of their content."""
+        raise BadMemberError("it contains a sparse file")
 
 
-def members_of(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
-    """Yield the members of an archive opened with `BoundedMember`, each of which is forgotten.
+def each_member(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """Yield the members of an archive opened with `BoundedMember`, without keeping them in memory.
 
     Raises:
-        BadMemberError: there are too many, or one that cannot be.
+        BadMemberError: there are too many, or one is invalid.
     """
     for _ in range(MOST_MEMBERS):
         member = archive.next()
         if member is None:
             return
-        # tarfile would keep all members, each with the attributes of all before it.
+        # tarfile would keep all members, each with the attributes of its predecessors.
         archive.members.clear()  # type: ignore[attr-defined]
         archive.pax_headers = {}
         if member.size < 0 or member.issparse():
@@ -116,7 +115,7 @@ def members_of(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
 
 
 def every_member(member: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Return the member as it is: the rule for archives that may be unpacked anywhere."""
+    """Return the member unchanged: the rule for archives that may be unpacked anywhere."""
     return member
 
 
@@ -139,9 +138,9 @@ def unpack(archive: Path, folder: Path) -> None:
 class Tree:
     """A folder that archives are unpacked into; it is complete after `finish`.
 
-    All users can read its files, since servers run as another user. Its methods raise UnsafeArchive
-    for absolute paths, '..', links that leave the folder, links in the place of a directory,
-    devices, pipes, a file that exists already, and a file that is not an archive.
+    All users can read its files, because servers run as another user. Its methods raise
+    UnsafeArchive for absolute paths, '..', links that leave the folder, links in place of a
+    directory, devices, pipes, a file that exists already, and a file that is not an archive.
     """
 
     def __init__(
@@ -153,7 +152,7 @@ class Tree:
         self.left = most
         """Bytes that may still be unpacked."""
         self._links: list[tuple[Path, Path, tarfile.TarInfo]] = []
-        """Folder of the archive that has the link, path, and member."""
+        """Folder of the archive, path and member of each link."""
         folder.mkdir(mode=_DIRECTORY_MODE, parents=True, exist_ok=True)
 
     def add(self, archive: Path, place: PurePosixPath) -> None:
@@ -179,8 +178,8 @@ class Tree:
     ) -> None:
         """Unpack the tar archive that a program prints; `name` is for messages.
 
-        The account runs it, since what it reads is of others: root could be led to read more than
-        they may. `source` is its standard input. Raises FileNotFoundError where there is no such
+        The account runs it, because its input is untrusted: as root it could read files that others
+        may not. `source` is its standard input. Raises FileNotFoundError if there is no such
         program.
         """
         with subprocess.Popen(
@@ -193,19 +192,19 @@ class Tree:
         ) as process:
             assert process.stdout is not None
             self.add_stream(process.stdout, name)
-            process.stdout.read()  # without a reader to the end of its output, it would fail
+            process.stdout.read()  # it would fail if its output were not read to the end
         if process.returncode != 0:
             raise UnsafeArchive(f"{name}: {command[0]} cannot unpack it")
 
     def add_zip(self, archive: zipfile.ZipFile, below: PurePosixPath, place: PurePosixPath) -> None:
         """Unpack a folder of an open zip archive at a place in this folder.
 
-        Modes in zip archives are often missing: programs are known by their first bytes.
+        Zip archives often lack modes, so programs are recognised by their first bytes.
         """
         root = self._folder / place
         for member in archive.infolist():
             if "\\" in member.filename:
-                # Some programs write it for '/', against the format.
+                # Some programs write '\\' for '/', against the format.
                 raise UnsafeArchive(f"the archive has an unsafe path: {member.filename!r}")
             name = inside(PurePosixPath(), member.filename)
             if not name.is_relative_to(below) or name.is_relative_to(_JAR_DESCRIPTION):
@@ -223,24 +222,26 @@ class Tree:
                 self._write(path, content, member.file_size, mode)
 
     def finish(self) -> None:
-        """Make the links, after all files."""
+        """Create the links, after all files."""
         for root, path, member in self._links:
             if path.is_symlink() or path.exists():
-                raise UnsafeArchive(f"the archive has two members of the name {member.name!r}")
+                raise UnsafeArchive(f"the archive has two members named {member.name!r}")
             make_folder(self._folder, path.parent)
             if member.issym():
                 path.symlink_to(member.linkname)
                 continue
             original = inside(root, member.linkname)
             if original.is_symlink() or not original.is_file():
-                raise UnsafeArchive(f"the archive has a hard link to no file: {member.name!r}")
+                raise UnsafeArchive(
+                    f"the archive has a hard link without a target: {member.name!r}"
+                )
             path.hardlink_to(original)
         self._links.clear()
         check_links_inside(self._folder)
 
     def _add_tar(self, tar: tarfile.TarFile, place: PurePosixPath) -> None:
         root = self._folder / place
-        for member in filter(None, map(self._rule, members_of(tar))):
+        for member in filter(None, map(self._rule, each_member(tar))):
             path = inside(root, member.name)
             self._check(member, place)
             if member.issym() or member.islnk():
@@ -255,7 +256,7 @@ class Tree:
                 self._write(path, content, member.size, mode)
 
     def _check(self, member: tarfile.TarInfo, place: PurePosixPath) -> None:
-        """Ask tarfile's filter about a member that will be at a place in the folder."""
+        """Check a member at its place in the folder with tarfile's filter."""
         moved = _SAFE.TarInfo(str(place / member.name))
         moved.type, moved.mode = member.type, member.mode
         moved.linkname = str(place / member.linkname) if member.islnk() else member.linkname
@@ -269,24 +270,24 @@ class Tree:
         if self.left < 0:
             raise UnsafeArchive(f"the archive unpacks to more than {self._most} bytes")
         make_folder(self._folder, path.parent)
-        # 'x': a second member of the same name would silently replace the first.
+        # 'x': a second member of the same name must not replace the first silently.
         with path.open("xb") as output:
             shutil.copyfileobj(content, output)
         path.chmod(mode)
 
 
 def inside(folder: AnyPath, name: str) -> AnyPath:
-    """Return the path of a name below a folder; raise UnsafeArchive for a path outside."""
+    """Return the path of a name below a folder. Raises UnsafeArchive for a path outside."""
     path = PurePosixPath(name)
     if not stays_below(path):
         raise UnsafeArchive(f"the archive has an unsafe path: {name!r}")
     if len(path.parts) > _DEEPEST:
-        raise UnsafeArchive(f"the archive has more than {_DEEPEST} folders in each other")
+        raise UnsafeArchive(f"the archive has more than {_DEEPEST} nested folders")
     return folder / path
 
 
 def make_folder(root: Path, folder: Path) -> None:
-    """Make a folder and its parents below a root; raise UnsafeArchive when one is a link."""
+    """Create a folder and its parents below a root. Raises UnsafeArchive if one is a link."""
     for path in (folder, *folder.parents):
         if path == root:
             break
@@ -296,7 +297,7 @@ def make_folder(root: Path, folder: Path) -> None:
 
 
 def check_links_inside(folder: Path) -> None:
-    """Raise UnsafeArchive when a link below a folder leads out of it."""
+    """Raise UnsafeArchive if a link below a folder leads out of it."""
     root = folder.resolve()
     for path in folder.rglob("*"):
         if not path.is_symlink():
@@ -304,14 +305,14 @@ def check_links_inside(folder: Path) -> None:
         try:
             target = path.resolve()
         except (OSError, RuntimeError) as error:  # a loop of links
-            text = f"the archive has a link that leads nowhere: {path.name!r}"
+            text = f"the archive has a broken link: {path.name!r}"
             raise UnsafeArchive(text) from error
         if not target.is_relative_to(root):
             raise UnsafeArchive(f"the archive has a link that leaves its folder: {path.name!r}")
 
 
 def open_to_all(folder: Path) -> None:
-    """Let all users enter a folder and the folders below it, independently of the umask."""
+    """Allow all users to enter a folder and the folders below it; ignore the umask."""
     for path in (folder, *folder.rglob("*")):
         if path.is_dir() and not path.is_symlink():
             path.chmod(_DIRECTORY_MODE)
@@ -326,7 +327,7 @@ def _named_errors(archive: str) -> Iterator[None]:
 
 
 def fault(error: Exception) -> str:
-    """Say in one line what is wrong with an archive."""
+    """Return the error of an archive in one line."""
     if isinstance(error, RecursionError):
         return "too many headers in a row"
     return (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")

@@ -22,8 +22,8 @@ def version_order(version: str) -> VersionOrder:
     """Return a sort key: 9.6.24 < 10.2 < 17devel < 17beta1 < 17rc1 < 17 < 17.0 < 17.6.
 
     Postgres calls version 17 `17devel` until its first beta. A development version without a number
-    is later than all others; other words without a number come first. A suffix (date, hash, count)
-    is compared by its numbers: 8.0.32-ba9709c9-971 < 8.0.32-ba9709c9-1021.
+    comes after all others; other words without a number come first. Suffixes (date, hash, count)
+    are compared by their numbers: 8.0.32-ba9709c9-971 < 8.0.32-ba9709c9-1021.
     """
     if version.startswith(_DEVELOPMENT):
         return (sys.maxsize,), 0, 0, *_order_of_rest(version), version

@@ -27,7 +27,7 @@ OTHER_PAGES = [
     "site_dates_url",
     "site_diff_url",
 ]
-"""Pages of which each element is also in one of the others, or tested in test_report_page."""
+"""Pages without elements of their own: others have them, or test_report_page tests them."""
 WIDTHS = (390, 1280, 1920)
 
 _OPEN = "document.querySelectorAll('details').forEach((el) => el.open = true)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
@@ -35,12 +37,9 @@ def test_there_is_one_of_each_contender_and_one_in_both_directions(
 ) -> None:
     chrome.get(profiled_url)
     summaries = chrome.find_elements(By.CSS_SELECTOR, "details.flames summary")
-    assert [summary.get_attribute("textContent") for summary in summaries] == [
-        f"{BASE}: instructions per operation, counted by callgrind",
-        f"{NEWER}: instructions per operation, counted by callgrind",
-        f"{NEWER}, in colours beside {BASE}: instructions per operation, counted by callgrind",
-        f"{BASE}, in colours beside {NEWER}: instructions per operation, counted by callgrind",
-    ]
+    titles = [summary.get_attribute("textContent") or "" for summary in summaries]
+    named = [re.findall(f"{re.escape(BASE)}|{re.escape(NEWER)}", title) for title in titles]
+    assert named == [[BASE], [NEWER], [NEWER, BASE], [BASE, NEWER]]
 
 
 def test_widths_are_costs_per_operation(chrome: Chrome, profiled_url: str) -> None:

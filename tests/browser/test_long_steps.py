@@ -37,7 +37,7 @@ def _open(chrome: Chrome, url: str) -> None:
 
 
 def _stretch(chrome: Chrome, step: str) -> tuple[float, float]:
-    """What all graphs of `step` show, in seconds; there is only one."""
+    """The range in seconds that all graphs of `step` show."""
     [view] = {tuple(view) for view in chrome.execute_script(_VIEWS, step)}
     start, end = view
     return start, end
@@ -217,7 +217,7 @@ def test_a_name_hides_the_lines_of_its_contender_in_all_graphs(
     assert chrome.execute_script(shown, STEP) == [16, 16]
 
 
-def test_graphs_stand_still_without_javascript(chrome: Chrome, long_url: str) -> None:
+def test_graphs_are_static_without_javascript(chrome: Chrome, long_url: str) -> None:
     chrome.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
 
     chrome.get(long_url)

@@ -1,4 +1,4 @@
-"""Pages and sections of their own in Chromium: nothing sticks out, and their parts stand apart."""
+"""Other pages and sections in Chromium: nothing overflows, and sections have space between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from slowdust.studies.bisect import document as bisection
 from slowdust.studies.capacity import document as capacity
 from slowdust.studies.watch import document as watching
 from tests.browser.windows import ChromiumWindow
-from tests.unit.analysis.test_beside import mixed
+from tests.unit.analysis.test_background_load import mixed
 from tests.unit.searches import measured as searched
 from tests.unit.studies.watch.synthetic_watch import judged, nights_of
 from tests.unit.synthetic_capacity import Machine, SimulatedServers, outcome_of_test
@@ -63,7 +63,7 @@ class Shown:
             assert self.run("document.documentElement.scrollWidth <= innerWidth"), width
             yield width
 
-    def run(self, expression: str) -> Any:  # noqa: ANN401 - whatever the script returns
+    def run(self, expression: str) -> Any:  # noqa: ANN401 - a script returns any value
         """Return the value of an expression of JavaScript."""
         return self.chrome.execute_script(f"return {expression}")
 
@@ -73,7 +73,7 @@ def shown(chrome: Chrome, tmp_path: Path) -> Shown:
     return Shown(chrome, tmp_path)
 
 
-def test_changes_that_a_search_found_stand_apart(shown: Shown) -> None:
+def test_changes_that_a_search_found_are_separate(shown: Shown) -> None:
     for _ in shown.at(blocks.render(bisection.document(search_of_test())), 1600, 1280, 420):
         (gap,) = shown.chrome.execute_script(_SECTIONS_APART)
         assert gap >= 24

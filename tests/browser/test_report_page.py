@@ -159,7 +159,7 @@ def test_a_row_of_the_table_leads_to_its_unfolded_test(chrome: Chrome, plain_url
 
 
 @every_page
-def test_a_page_fits_a_telephone_with_the_marks_of_contenders_beside_their_names(
+def test_a_page_fits_a_telephone_with_the_marks_of_contenders_next_to_their_names(
     phone: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
     phone.get(request.getfixturevalue(page))
@@ -255,7 +255,7 @@ def test_paper_shows_folded_tests_too(chrome: Chrome, plain_url: str) -> None:
 
 
 @pytest.mark.parametrize("page", ["troubled_url", "sweep_url", "matrix_url", "long_url"])
-def test_text_beside_charts_does_not_collide(
+def test_text_next_to_charts_does_not_collide(
     chrome: Chrome, page: str, request: pytest.FixtureRequest
 ) -> None:
     chrome.get(request.getfixturevalue(page))
@@ -302,7 +302,7 @@ def test_a_level_of_clients_leads_to_its_step(chrome: Chrome, sweep_url: str) ->
     assert chrome.find_element(By.ID, "test-scan-c8").get_attribute("open") is not None
 
 
-def test_twelve_contenders_fit_beside_three_tests(chrome: Chrome, matrix_url: str) -> None:
+def test_twelve_contenders_fit_next_to_three_tests(chrome: Chrome, matrix_url: str) -> None:
     chrome.get(matrix_url)
 
     overview = chrome.find_element(By.CSS_SELECTOR, ".overview")

@@ -21,7 +21,7 @@ _SCHEME = "layout.css.prefers-color-scheme.content-override"
 
 
 class Window(Protocol):
-    """What tests do to a window of any browser."""
+    """Operations of tests on a window of any browser."""
 
     @property
     def driver(self) -> WebDriver:
@@ -38,7 +38,7 @@ class Window(Protocol):
 
 
 class _Entry(Protocol):
-    """What Firefox writes into its console."""
+    """The messages in Firefox' console."""
 
     text: str
 

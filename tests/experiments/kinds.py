@@ -17,7 +17,7 @@ Command = Sequence[str]
 
 
 class Surroundings(StrEnum):
-    """What has to run while a kind is recorded."""
+    """Servers that have to run while a kind is recorded."""
 
     NONE = auto()
     SERVERS = auto()
@@ -25,7 +25,7 @@ class Surroundings(StrEnum):
     FLEET = auto()
     """A Ray cluster with two hosts, at `{address}`."""
     ARCHIVE = auto()
-    """The published runs beside the project, in `{archive}`."""
+    """The published runs next to the project, in `{archive}`."""
 
 
 @dataclass(frozen=True)

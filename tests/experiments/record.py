@@ -1,6 +1,7 @@
 """Record stored experiments again: `python -m tests.experiments.record KIND...`.
 
-What no output needs is left out: servers' logs, pages, locks, and what the hosts of a fleet sent.
+Files that no output needs are skipped: logs of servers, pages, locks, and the results that the
+hosts of a fleet sent.
 Paths and names of the machine are replaced, and large files are compressed.
 """
 
@@ -30,11 +31,11 @@ from tests.integration.slowdust_command import COMMAND
 
 _KEPT = ("*.toml", "*.json", "*.ndjson", "*.json.gz")
 _LEFT_OUT = ("*.fleet/hosts/*", "*.fleet/fleet.toml", "bisect/steps/step-*/perf/*")
-"""What hosts sent is in the joined experiment, and answers have functions of changes alone."""
+"""The merged experiment has the hosts' results; answers have only the functions that changed."""
 _LARGE = 3000
-"""Bytes from which a file is compressed."""
+"""Smallest file to compress, in bytes."""
 _KERNEL = re.compile(r"(?<=\b\d\.\d\d\.\d\d)-[\w.-]+\b")
-"""What a machine's owner added to the version of its kernel."""
+"""The suffix of a kernel's version that its vendor added."""
 _MACHINE_ID = re.compile(r"\bmachine [0-9a-f]{6}\b")
 
 

@@ -10,7 +10,7 @@ STORED = Path(__file__).with_name("stored")
 """A results folder, some of whose files are compressed."""
 INPUTS = Path(__file__).with_name("inputs")
 ARCHIVE = ROOT.parent / "shared" / "archive" / "runs"
-"""Published runs beside the project, where they are."""
+"""Published runs next to the project, if there are any."""
 _PROFILES = "perf"
 
 

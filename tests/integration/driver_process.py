@@ -114,7 +114,7 @@ class Driver:
         return sum(int(result["rows"][0][0]) for result in self.sql(target, *counts))
 
     def collide(self, target: Target) -> Event:
-        """A slice of four clients that write 8 rows, in which a transaction was tried again."""
+        """A slice of four clients that write 8 rows and retried a transaction."""
         self.load(target, tables=1, rows=8)
         session = self.open(target, "write-only", 4, tables=1, rows=8)
         ran = self.run(session)

@@ -1,4 +1,4 @@
-"""Commits on top of a repository, some of which change how far a server counts."""
+"""Commits on top of a repository; some change how far a server counts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.unit.builds.source_projects import commit
 
 SIZES = (400, 500, -300)
-"""Turns by which each change makes the count longer."""
+"""Iterations that each change adds to the count."""
 NEWS = "NEWS"
 """A file that no build reads, for commits that change nothing."""
 

@@ -46,7 +46,7 @@ def start_owner(
 ) -> tuple[subprocess.Popen[str], int, Path, Path]:
     """The owner, its server's process id, its directory of sockets and its run directory.
 
-    The version may have an engine behind it: '1.24.2/postgres'.
+    An engine may follow the version: '1.24.2/postgres'.
     """
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, dbms, version, *arguments],

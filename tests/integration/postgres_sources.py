@@ -81,10 +81,10 @@ def _make_release(folder: Path) -> None:
 
 
 def history(commits: int) -> Path:
-    """Return a clone of the release with so many commits on top, tagged `c1`, `c2`, ...
+    """Return a clone of the release with commits on top, tagged `c1`, `c2`, ...
 
-    Each one lets the executor count as far as `turns_of` says before every statement; one with as
-    many turns as the commit before it changes `NEWS` alone.
+    Each one makes the executor count to `turns_of` before every statement; a commit with the
+    count of its parent changes only `NEWS`.
     """
     folder = cache_root() / "test-sources" / f"postgres-{commits}-commits"
     origin = release()

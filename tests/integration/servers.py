@@ -97,7 +97,7 @@ _SOON = {
     "mariadb": {"innodb_lock_wait_timeout": "1"},
     "sqlite": {},
 }
-"""DBMS -> settings by which no test waits long for a lock or the disk."""
+"""DBMS -> settings that keep tests from waiting long for a lock or the disk."""
 _ACCESS = {
     "postgres": (Listen.LOOPBACK, Auth.TRUST),
     "mysql": (Listen.LOOPBACK, Auth.NATIVE),
@@ -118,8 +118,8 @@ host all all 127.0.0.1/32 trust
 class SharedServers:
     """Servers for all tests of a process, each started when a test first asks for it.
 
-    A test makes the tables that it uses, and leaves all else as it was. Those of Postgres have
-    passwords for the roles `hashed` and `scrammed`, those of MySQL and MariaDB for everyone.
+    A test makes its own tables and changes nothing else. Postgres asks the roles `hashed` and
+    `scrammed` for passwords; MySQL and MariaDB ask everyone.
     """
 
     run: RunDirectory

@@ -38,7 +38,7 @@ _SHORTEST = {
     "incarnations": 2,
     "count": "off",
 }
-"""What an experiment has that is to end soon and to show nothing but how it goes on."""
+"""Options of a short experiment whose results do not matter."""
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Workplace:
         return file.name
 
     def leave_budget(self, name: str, seconds: float) -> None:
-        """Let what goes on with a stored experiment have so many seconds left."""
+        """Set the budget of a stored experiment in seconds, for the command that resumes it."""
         budget = self.manifest(name).get("spent_s", 0.0) + seconds
         file = self.folder / "results" / name / "experiment.toml"
         file.write_text(re.sub(r'budget = ".*"', f'budget = "{budget:.1f}s"', file.read_text()))
@@ -159,7 +159,7 @@ class Workplace:
 
 
 def _patience(arguments: Sequence[str]) -> list[str]:
-    """Return options by which no experiment is ended, and no count left out, on a busy machine."""
+    """Return options that keep a busy machine from ending an experiment or skipping a count."""
     command, *others = arguments
     options = ["--yes"] if command in ("compare", "run", "more") else []
     if command in ("compare", "run") and not {"--count-budget", "--fleet"}.intersection(others):

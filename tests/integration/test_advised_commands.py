@@ -54,7 +54,7 @@ def folder_of(workplace: Workplace) -> Path:
 
 
 def slow_down(folder: Path, contender: str) -> None:
-    """Let the stored slices of a contender say that it did a third of its operations."""
+    """Divide the operations in the stored slices of a contender by three."""
     lines = []
     for line in (folder / "slices.ndjson").read_text().splitlines():
         record = json.loads(line)

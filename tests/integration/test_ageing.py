@@ -1,4 +1,4 @@
-"""Contenders of different speed have the same rows after write tests, whatever was measured."""
+"""Contenders of different speed have the same rows after any write test."""
 
 import random
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""Whatever valid workload is run: no traceback, no hang, exit codes 0 to 3, failures told.
+"""Any valid workload: no traceback, no hang, exit codes 0 to 3, failures reported.
 
-Each example is a workload made of random parts, some of which fail or never end when they are
-executed. More of them: `SLOWDUST_EXAMPLES=100 pytest tests/integration/test_any_workload.py`.
+Each example is a workload of random parts; some fail or never end. More examples:
+`SLOWDUST_EXAMPLES=100 pytest tests/integration/test_any_workload.py`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _BEFORE = ("CREATE TABLE IF NOT EXISTS u (x)", "DROP TABLE IF EXISTS v", "SELECT
 
 @st.composite
 def workloads(draw: st.DrawFn) -> dict[str, Any]:
-    """A workload that `slowdust workloads check` takes, whatever its statements do."""
+    """A workload that `slowdust workloads check` accepts; its statements may fail."""
     rows = draw(st.integers(1, 300))
     texts = {"type": "text", "by": "text", "length": [1, draw(st.integers(1, 40))]}
     table = {
@@ -86,7 +86,7 @@ def workloads(draw: st.DrawFn) -> dict[str, Any]:
 pytestmark = pytest.mark.builds(*PAIR)
 
 
-def test_any_workload_is_measured_or_its_failure_told(workplace: Workplace) -> None:
+def test_any_workload_is_measured_or_its_failure_reported(workplace: Workplace) -> None:
     number = 0
 
     @examples(3)

@@ -16,7 +16,7 @@ from slowdust.builds import Build
 from tests.tiers.selection import full, require
 
 QUICK = "disk_shares"
-"""A simulation of seconds, by which `make test` sees that benchmarks run."""
+"""A simulation of seconds: shows that benchmarks run."""
 KILLS = "kills"
 """The benchmark that test_kills.py runs."""
 
@@ -101,7 +101,7 @@ def test_recorded_baseline_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 @full
-def test_baseline_tells_a_figure_that_got_worse(
+def test_baseline_reports_a_figure_that_got_worse(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     baseline = load("baseline")

@@ -84,7 +84,7 @@ def fetched(dbms: str, version: str) -> Build:
     try:
         return resolve(dbms, version, print)
     except SlowdustError as error:
-        # Without a client, or when an unstable suite has gone on: nothing of ours is wrong.
+        # The client is missing, or an unstable suite has moved on: no fault of ours.
         if "is not installed" in str(error) or " now)" in str(error):
             pytest.skip(str(error))
         raise

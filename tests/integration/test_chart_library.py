@@ -1,4 +1,4 @@
-"""The chart library in the package beside the one that npm has."""
+"""The chart library in the package is the one that npm publishes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.tiers.selection import needs
 
 
 @needs("npm")
-def test_its_files_are_those_of_the_package(tmp_path: Path) -> None:
+def test_its_files_match_the_package(tmp_path: Path) -> None:
     folder = resources.files("slowdust.report.html") / "uplot"
     for name in ("package.json", "package-lock.json"):
         (tmp_path / name).write_bytes((folder / name).read_bytes())

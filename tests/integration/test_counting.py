@@ -83,7 +83,7 @@ def test_a_server_works_as_much_in_every_start(
 
 @full
 @needs("valgrind")
-def test_a_count_that_was_killed_goes_on(workplace: Workplace) -> None:
+def test_a_count_that_was_killed_resumes(workplace: Workplace) -> None:
     process = workplace.start("run", counted(workplace, (LITE, LITE), "point-query"))
     wait_until(lambda: len(lines(workplace)) >= REPEATS, "a few counts are on disk")
     process.send_signal(signal.SIGKILL)
@@ -107,7 +107,7 @@ def test_a_count_that_was_killed_goes_on(workplace: Workplace) -> None:
 
 @full
 @needs("valgrind")
-def test_the_work_of_long_steps_is_that_of_their_sessions(
+def test_the_work_of_long_steps_matches_their_sessions(
     workplace: Workplace, builds: GetBuildOf
 ) -> None:
     """SQLite does not show which of its threads serves a session."""
@@ -159,6 +159,5 @@ def test_a_server_that_cannot_be_counted_is_a_warning(
     assert workplace.slice_lines("counted")
     warnings = workplace.manifest("counted")["warnings"]
     for contender in (LITE, f"{LITE}#2"):
-        start = f"counting the work of {contender} failed: {contender} did not start"
-        assert any(warning.startswith(start) for warning in warnings)
+        assert any(f": {contender} did not start" in warning for warning in warnings)
     assert workplace.nothing_is_left()

@@ -26,7 +26,7 @@ from tests.integration.servers import NEW_MYSQL, POSTGRES, ROCKSDB, Server, Shar
 from tests.tiers.selection import full
 
 AT_ONCE = 60.0
-"""Seconds on a busy machine; what is ended would have gone on for ten minutes."""
+"""Seconds on a busy machine; a step that is stopped would have run for ten minutes."""
 SERVERS = (
     POSTGRES,
     *(pytest.param(name, marks=full) for name in ("mysql@5.6.24/innodb", NEW_MYSQL, ROCKSDB)),
@@ -124,7 +124,7 @@ def test_an_impossible_target_leaves_a_backlog_and_ends_in_time(purchases: Purch
 
 
 def test_connections_have_the_cpus_that_are_named(purchases: Purchases, driver: Driver) -> None:
-    """Each server's process beside its client, except those of indexes, which have no CPU."""
+    """Each client with its server process; index builds have no CPU time."""
     cpus = sorted(os.sched_getaffinity(0))
 
     def seats(work: Work) -> list[int | None]:
@@ -235,7 +235,7 @@ def test_one_lost_connection_ends_the_step_at_once(
     driver.close("step")
 
 
-def test_progress_is_told_about_every_second(postgres: Purchases, driver: Driver) -> None:
+def test_progress_is_reported_about_every_second(postgres: Purchases, driver: Driver) -> None:
     postgres.prepare(query("point", 1.5, 100.0))
     performed = driver.expect("performed", "perform", session="step")
     told = [(event["done"], event["total"]) for event in driver.progress]
@@ -249,14 +249,14 @@ def test_progress_is_told_about_every_second(postgres: Purchases, driver: Driver
     ("fields", "message"),
     [
         ({"clients": 0}, "a step needs a client"),
-        ({"tables": 3}, "a table for each or one for all"),
+        ({"tables": 3}, "one table per client or one for all"),
         ({"inserted": [1]}, "for each table"),
-        ({"work": load(rows_per_commit=0)}, "1 to 4681 rows"),
-        ({"work": load(rows_per_commit=4_682)}, "1 to 4681 rows"),
-        ({"work": load(rows=0)}, "a row at least"),
-        ({"work": query("range", 0, 1.0)}, "positive number of seconds"),
-        ({"work": query("range", 1, -1.0)}, "number per second"),
-        ({"long_transaction": -1}, "held a positive number"),
+        ({"work": load(rows_per_commit=0)}, "must be 1 to 4681"),
+        ({"work": load(rows_per_commit=4_682)}, "must be 1 to 4681"),
+        ({"work": load(rows=0)}, "at least one row"),
+        ({"work": query("range", 0, 1.0)}, "must be positive"),
+        ({"work": query("range", 1, -1.0)}, "must not be negative"),
+        ({"long_transaction": -1}, "held must be positive"),
     ],
 )
 def test_steps_that_cannot_be_are_refused(

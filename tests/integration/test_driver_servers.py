@@ -1,4 +1,4 @@
-"""What the driver's tests do on a server of each DBMS, version and engine."""
+"""The driver's tests on a server of each DBMS, version and engine."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def some_rows(driver: Driver, target: Target) -> list[list[str]]:
 
 
 @on_mysql
-def test_rows_are_those_of_any_other_dbms(
+def test_rows_match_any_other_dbms(
     server: Server, driver: Driver, shared_servers: SharedServers
 ) -> None:
     rows = some_rows(driver, server.target())
@@ -151,7 +151,7 @@ def test_tables_are_of_the_engine_with_ordered_indexes(server: Server, driver: D
 
 
 @on_mysql
-def test_plans_are_told_without_estimates(server: Server, driver: Driver) -> None:
+def test_plans_are_reported_without_estimates(server: Server, driver: Driver) -> None:
     session = driver.open(server.target(), "range-covered-pk")
     [plan] = driver.expect("explained", "explain", session=session)["plans"]
     assert plan["statement"] == "SELECT id FROM sbtest1 WHERE id BETWEEN ? AND ?"
@@ -161,7 +161,7 @@ def test_plans_are_told_without_estimates(server: Server, driver: Driver) -> Non
 
 
 @on_mysql
-def test_server_threads_are_those_of_the_server(server: Server, driver: Driver) -> None:
+def test_server_threads_match_the_server(server: Server, driver: Driver) -> None:
     opened = driver.expect(
         "opened",
         "open",
@@ -275,7 +275,7 @@ def test_all_steps_of_the_insert_benchmark_follow_each_other(
 
 
 @with_transactions
-def test_purchases_are_those_of_any_other_dbms(purchases: Purchases, driver: Driver) -> None:
+def test_purchases_match_any_other_dbms(purchases: Purchases, driver: Driver) -> None:
     purchases.perform(load(1_000))
     columns = "cashregisterid, customerid, productid, price * 4, data, dateandtime"
     [rows] = driver.sql(
@@ -286,7 +286,7 @@ def test_purchases_are_those_of_any_other_dbms(purchases: Purchases, driver: Dri
 
 
 @with_transactions
-def test_deletes_find_the_head_behind_gaps(purchases: Purchases, driver: Driver) -> None:
+def test_deletes_find_the_head_after_gaps(purchases: Purchases, driver: Driver) -> None:
     purchases.perform(load(4_000))
     bump = (
         "SELECT setval('purchases{}_transactionid_seq', 1000000)"
@@ -302,7 +302,7 @@ def test_deletes_find_the_head_behind_gaps(purchases: Purchases, driver: Driver)
             bump.format(table),
         )
     before = purchases.counts()
-    # Through all gaps, and on behind the jump of the sequence.
+    # Through all gaps, and past the jump of the sequence.
     performed = purchases.perform(replace(4_000))
     assert (performed["growth"], purchases.counts()) == ([0, 0], before)
     assert performed["roles"]["delete"]["rows"] == 2 * 4_000

@@ -66,7 +66,7 @@ def test_two_versions_end_to_end(workplace: Workplace) -> None:
 
 
 @full
-def test_a_target_that_no_server_holds_is_told_and_not_compared(workplace: Workplace) -> None:
+def test_a_target_that_no_server_holds_is_reported_and_not_compared(workplace: Workplace) -> None:
     rates = ("--rates", "100,1000000", "--tests", "qr*")
     out = workplace.run("compare", *PAIR, *ONCE, *TINY, *rates, "--name", "sla")
     records = [record for record in steps_of(workplace, "sla") if record["test"] == "qr1000000"]
@@ -219,7 +219,7 @@ def test_engines_and_their_sizes(
     for record in records:
         assert record["step"]["rows_counted"] == 4000
         assert "errors" not in record["measured"]
-        # 4000 rows of more than 30 bytes, whatever they take beside.
+        # 4000 rows of more than 30 bytes each, without overhead.
         assert record["step"]["table_bytes"] > 4000 * 30
     for detail in (record["step"] for record in records if record["test"] == "l.x"):
         assert detail["index_bytes"] > 4000 * 3 * 10

@@ -62,7 +62,7 @@ def test_postgres_old_and_new_and_a_directory_whose_build_is_slower(
 
 
 def check_start_is_kept(manifest: dict[str, Any]) -> None:
-    """What tables were like, what servers counted, and what their settings are in force."""
+    """The state of tables, the servers' counters, and their settings in force."""
     steps = {f"{record['test']}@1" for record in manifest["plans"]}
     for contender in manifest["contenders"]:
         name = contender["name"]
@@ -132,8 +132,8 @@ def test_unlike_contenders_are_compared_and_the_head_says_so(workplace: Workplac
     assert [result["errors"] for result in report["results"]] == [0] * 8
     assert all(result["per_op"]["server_cpu_us"] > 0 for result in report["results"])
     heads = [note.partition(":")[0] for note in report["notes"]]
-    assert "Different DBMS are compared" in heads
-    assert "Different storage engines are compared" in heads
+    assert any("DBMS" in head for head in heads)
+    assert any("storage engines" in head for head in heads)
     assert len({info["buffer_pool_bytes"] for info in report["contender_info"]}) == 1
     assert [info.get("engine") for info in report["contender_info"]] == [
         "innodb", "innodb", "rocksdb", None,
@@ -154,7 +154,7 @@ def test_single_rows_by_engine_with_a_binlog(workplace: Workplace) -> None:
     contenders = ("mysql@9.7.4+glibc",)
     workplace.run("run", workplace.write_experiment("slap", contenders, *tests, **fields))
     report = workplace.report("slap")
-    # Tables of MEMORY are loaded again after the restart: nobody misses a row.
+    # Tables of MEMORY are loaded again after the restart: no row is missing.
     assert [result["errors"] for result in report["results"]] == [0] * 8
     reads = [result for result in report["results"] if result["test"] == "range-pk.10"]
     assert [result["clients"] for result in reads] == [1, 1, 4, 4]

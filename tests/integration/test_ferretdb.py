@@ -125,7 +125,7 @@ def sizes(driver: Driver, server: Server) -> Sizes:
 
 
 def ran(driver: Driver, server: Server, test: str, clients: int = 1, **fields: object) -> Event:
-    """A slice, in which each operation returned or changed as many rows as it says."""
+    """A slice whose operations returned or changed the expected number of rows."""
     session = driver.open(server.target(), test, clients, **SHAPE | fields)
     event = driver.run(session, stop={"positions": [2] * clients})
     driver.close(session)
@@ -190,7 +190,7 @@ def test_documents_are_the_rows_of_any_other_dbms(
     assert [[str(each[name]) for name in ("k", "c", "pad")] for each in found] == expected["rows"]
 
 
-def test_plans_tell_that_newer_versions_do_not_use_the_index(
+def test_plans_report_that_newer_versions_do_not_use_the_index(
     server: Server, driver: Driver
 ) -> None:
     session = driver.open(server.target(), "point-query", **SHAPE)
@@ -291,7 +291,7 @@ def test_a_killed_server_ends_the_slice_and_can_be_started_again(
         assert (failed["event"], failed["kind"]) == ("error", "connection")
         driver.close(session)
         wait_until(lambda: not instance.alive())
-        with pytest.raises(InstanceError, match="is not running: killed by signal 9"):
+        with pytest.raises(InstanceError, match="signal 9"):
             instance.check_alive()
         instance.start()
         assert driver.count(server.target()) == TABLES * ROWS, "what was committed is there"
@@ -303,7 +303,7 @@ def test_a_killed_server_ends_the_slice_and_can_be_started_again(
             assert instance.alive()
 
 
-def test_slowdusts_end_leaves_nothing_of_postgres_beneath(
+def test_slowdusts_end_stops_the_postgres_under_the_server(
     data_root: Path, builds: GetBuildOf
 ) -> None:
     for contender in (NEW, "postgres@17.6"):
@@ -333,14 +333,14 @@ def test_a_regression_is_found_with_its_plans(workplace: Workplace) -> None:
     [words] = difference["differences"][NEW]
     assert any(words in line for line in report["tldr"])
     assert not any("work" in result for result in report["results"])
-    assert any(note.startswith("FerretDB tells no facts") for note in report["notes"])
+    assert any("FerretDB" in note and "facts" in note for note in report["notes"])
     assert all(info["data_bytes"] > 0 for info in report["contender_info"])
-    assert "a program in Go receives its messages without" in workplace.page("pair")
+    assert "program in Go" in workplace.page("pair")
     assert workplace.nothing_is_left()
 
 
 @full
-def test_a_killed_experiment_over_postgres_goes_on_where_it_was(workplace: Workplace) -> None:
+def test_a_killed_experiment_over_postgres_resumes_where_it_was(workplace: Workplace) -> None:
     contenders = (OVER_POSTGRES, f"{OVER_POSTGRES}:durable")
     command = ("compare", *contenders, "--set", "postgres=17.6", *SMALL, "--incarnations", "2")
     process = workplace.start(*command, "--name", "killed")
@@ -383,20 +383,22 @@ def test_the_insert_benchmark_with_short_names(workplace: Workplace) -> None:
 @pytest.mark.parametrize(
     ("contender", "options", "message"),
     [
-        (NEW, ["--set", "cache_sise=3"], "has no setting 'cache_sise': did you mean cache_size?"),
-        (NEW, ["--set", "journal_mode=wahl"], "refuses the settings: journal_mode = wahl (choose"),
-        (NEW, ["--set", "cache_size=1)&x=(1"], "refuses the settings: cache_size = 1)&x=(1 (a"),
-        (NEW, ["--set", "postgres=17.6"], "postgres=17.6 is for ferretdb@VERSION/postgres"),
-        (OVER_POSTGRES, ["--set", "postgres=99.1"], "postgres@99.1 is not in the catalog"),
-        (OVER_POSTGRES, ["--set", "work_men=1MB"], "postgres 17.6 has no setting 'work_men'"),
-        (NEW, ["--count", "valgrind"], "valgrind cannot count the work of ferretdb: a program in"),
-        ("ferretdb@1.99.0", [], "ferretdb@1.99.0 is not in the catalog"),
-        (f"{NEW}/mysql", [], "ferretdb has no engine 'mysql': choose sqlite, postgres"),
-        (f"{NEW}+glibc", [], "cannot have glibc: it is a static program, into which no library"),
-        (f"{NEW}+SLOWDUST_SYNC_DELAY=9", [], "cannot have SLOWDUST_SYNC_DELAY: it is a static"),
+        (NEW, ["--set", "cache_sise=3"], "'cache_sise'"),
+        (NEW, ["--set", "journal_mode=wahl"], "journal_mode = wahl (choose"),
+        (NEW, ["--set", "cache_size=1)&x=(1"], "cache_size = 1)&x=(1 (a"),
+        (NEW, ["--set", "postgres=17.6"], "ferretdb@VERSION/postgres"),
+        (OVER_POSTGRES, ["--set", "postgres=99.1"], "postgres@99.1 "),
+        (OVER_POSTGRES, ["--set", "work_men=1MB"], "'work_men'"),
+        (NEW, ["--count", "valgrind"], "ferretdb: a program in Go"),
+        ("ferretdb@1.99.0", [], "ferretdb@1.99.0 "),
+        (f"{NEW}/mysql", [], "'mysql': choose sqlite, postgres"),
+        (f"{NEW}+glibc", [], "glibc: it is a static program"),
+        (f"{NEW}+SLOWDUST_SYNC_DELAY=9", [], "SLOWDUST_SYNC_DELAY: it is a static"),
     ],
 )
-def test_what_is_refused(data_root: Path, contender: str, options: list[str], message: str) -> None:
+def test_wrong_uses_are_refused(
+    data_root: Path, contender: str, options: list[str], message: str
+) -> None:
     with pytest.raises(UsageError) as refused:
         cli.main(["compare", contender, "--tests", "point-query", *options], standalone_mode=False)
     (line,) = str(refused.value).splitlines()
@@ -406,4 +408,4 @@ def test_what_is_refused(data_root: Path, contender: str, options: list[str], me
 
 def test_it_cannot_be_calibrated(workplace: Workplace) -> None:
     errors = workplace.errors("calibrate", NEW, "--tests", "point-query", expect=2)
-    assert "ferretdb 1.24.2 cannot be slowed down: it is a static program" in errors
+    assert "static program" in errors

@@ -1,4 +1,4 @@
-"""Servers that stand still, and that never stay so."""
+"""Servers are suspended, and none stays suspended."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ WAYS = ["control group", "signals"]
 
 @pytest.fixture(params=WAYS)
 def way(request: pytest.FixtureRequest) -> str:
-    """The way in which servers are made to stand still, if there is the right to it."""
+    """The way to suspend servers; skips without the right to use it."""
     if request.param == "control group":
         folder = make_frozen_group()
         if folder is None:
@@ -85,7 +85,7 @@ def cpu_seconds(instance: Instance) -> float:
 
 
 @pytest.mark.parametrize(("dbms", "version"), SERVERS)
-def test_all_processes_of_a_server_stand_still_and_go_on_also_when_it_is_killed(
+def test_all_processes_of_a_server_are_suspended_and_resumed_also_after_a_kill(
     make_freezable: MakeInstance, builds: GetBuildOf, dbms: str, version: str, way: str
 ) -> None:
     instance = make_freezable(builds(dbms, version))
@@ -159,7 +159,7 @@ def test_the_next_slowdust_ends_a_frozen_server_that_was_left(
 
 
 @pytest.mark.parametrize(("named", "setting"), LOCK_TIMEOUTS)
-def test_timeouts_of_waits_for_locks_count_the_time_in_which_a_server_stands_still(
+def test_timeouts_of_waits_for_locks_count_suspended_time(
     make_instance: MakeInstance, builds: GetBuildOf, named: str, setting: str
 ) -> None:
     contender, _, engine = named.partition("/")

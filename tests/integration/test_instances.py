@@ -95,7 +95,7 @@ def test_life_of_a_server(
         log.write("2026-01-01 00:00:00 UTC [7] FATAL:  connection to client lost\n")
     os.kill(instance.pid, signal.SIGKILL)
     wait_until(lambda: not instance.alive())
-    with pytest.raises(InstanceError, match=r"is not running: killed by signal 9 \(FATAL"):
+    with pytest.raises(InstanceError, match=r"signal 9 \(FATAL"):
         instance.check_alive()
     instance.start()
     assert query(instance.target(), "SELECT count(*) FROM sbtest1") == [["1000"]]
@@ -176,7 +176,7 @@ def test_settings_that_a_version_does_not_know(postgres_builds: GetBuild) -> Non
     assert old.skipped == ("jit",)
     assert "jit" not in old.values
     assert accept(postgres_builds(NEWEST), {}).values["jit"] == "off"
-    with pytest.raises(UsageError, match=r"postgres 10\.23 has no setting 'jit'"):
+    with pytest.raises(UsageError, match=r"10\.23 .*'jit'"):
         accept(postgres_builds(OLDEST), {"jit": "off"})
 
 
@@ -185,7 +185,7 @@ def test_unknown_settings_and_refused_values_are_named(
     postgres_builds: GetBuild, version: str
 ) -> None:
     build = postgres_builds(version)
-    with pytest.raises(UsageError, match=f"{version} has no .* 'work_men': did you mean work_mem"):
+    with pytest.raises(UsageError, match=f"{version} .*'work_men': .*work_mem"):
         accept(build, {"work_men": "1MB"})
     values = {"work_mem": "much", "max_connections": "-4", "fsync": "perhaps"}
     with pytest.raises(UsageError) as error:
@@ -201,7 +201,7 @@ def test_unknown_settings_and_refused_values_are_named(
 def test_settings_of_the_instance_itself_cannot_be_set(
     postgres_build: Build, make_instance: MakeInstance
 ) -> None:
-    with pytest.raises(UsageError, match="port cannot be set: Slowdust chooses it"):
+    with pytest.raises(UsageError, match="port "):
         make_instance(postgres_build, {"Port": "1"})
 
 
@@ -252,7 +252,7 @@ def test_password_is_asked_for_on_the_loopback(
 
 
 @pytest.mark.parametrize("version", [OLDEST, pytest.param(NEWEST, marks=full)])
-def test_encrypted_access_is_beside_the_socket_and_asks_for_a_password(
+def test_encrypted_access_is_next_to_the_socket_and_asks_for_a_password(
     postgres_builds: GetBuild, make_instance: MakeInstance, version: str
 ) -> None:
     build = postgres_builds(version)
@@ -270,7 +270,7 @@ def test_encrypted_access_is_beside_the_socket_and_asks_for_a_password(
             assert driver.sql(each, [statement])[0].rows == [[is_encrypted]]
         for tls in (encrypted.tls, None):
             without = msgspec.structs.replace(encrypted, password=None, tls=tls)
-            with pytest.raises(SlowdustError, match="asks for a password"):
+            with pytest.raises(SlowdustError, match="password"):
                 driver.sql(without, [statement])
 
 
@@ -334,7 +334,7 @@ def tiny_disk(open_dir: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_full_disk_is_told(
+def test_full_disk_is_reported(
     tiny_disk: Path,
     postgres_build: Build,
     query: Query,
@@ -353,7 +353,7 @@ def test_full_disk_is_told(
                     "INSERT INTO filler SELECT repeat('x', 1000) FROM generate_series(1, 20000)",
                 )
         assert "No space left on device" in "\n".join(instance.log_tail(50))
-        with pytest.raises(InstanceError, match="b: its data directory cannot be created") as error:
+        with pytest.raises(InstanceError, match=r"b: .*data directory") as error:
             Instance.create(run, "b", postgres_build, settings)
         assert "No space left on device" in str(error.value)
     assert list((tiny_disk / "data/instances").glob("full-*")) == []
@@ -371,7 +371,7 @@ def test_next_run_cleans_up_when_the_watchdog_was_killed_too(
     data_root: Path, postgres_build: Build
 ) -> None:
     owner, server, sockets, directory = start_owner("postgres", "17.6", "no-watchdog")
-    # A second live run beside it, which must not be touched.
+    # A second live run, which must not be touched.
     other, other_server, _, other_directory = start_owner("postgres", "17.6")
     try:
         owner.kill()

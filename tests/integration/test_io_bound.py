@@ -81,7 +81,7 @@ def test_pages_come_from_the_disk_and_all_writes_are_counted(
         assert test == PEAK or "of_disk" not in storage
     assert results[PEAK, "postgres@17.6"]["compared"] == {}
     assert "pages_read" in results[PEAK, contenders[1]]["compared"]
-    assert any("direct reads of the same file" in text for text in report["tldr"])
+    assert any("direct reads" in text for text in report["tldr"])
     assert workplace.nothing_is_left()
 
 
@@ -95,15 +95,15 @@ def test_pages_that_a_start_changes_are_no_reason_to_load_again(workplace: Workp
     assert max(record["facts"]["server"]["dirty_pages"] for record in prepared) <= 100
 
 
-def test_small_data_are_told_while_it_runs_and_in_the_report(workplace: Workplace) -> None:
+def test_small_data_are_noted_while_it_runs_and_in_the_report(workplace: Workplace) -> None:
     errors = workplace.errors(*compare("small", *SQLITES, rows=2000), "--tests", PEAK)
-    assert "not beyond the page cache: all data are" in errors
+    assert "not beyond the page cache" in errors
     notes = [note for result in workplace.report("small")["results"] for note in result["notes"]]
     assert any(note.startswith("not beyond the page cache") for note in notes)
 
 
 @full
-def test_a_killed_experiment_goes_on_with_its_pool_and_no_other(workplace: Workplace) -> None:
+def test_a_killed_experiment_resumes_with_its_pool_and_no_other(workplace: Workplace) -> None:
     process = workplace.start(*compare("killed", *SQLITES), "--tests", f"{PEAK},{UPDATE}")
     stop_after_slices(workplace, process, "killed", signal.SIGKILL)
     spec = workplace.folder / "results" / "killed" / "experiment.toml"
@@ -124,7 +124,7 @@ def test_a_killed_experiment_goes_on_with_its_pool_and_no_other(workplace: Workp
 @full
 def test_servers_refuse_caches_that_they_cannot_have(workplace: Workplace) -> None:
     refused = workplace.errors("compare", "mysql@9.7.4", "--pool", "2MB", expect=2)
-    assert "refuses the settings: option 'innodb-buffer-pool-size'" in refused.splitlines()[-1]
+    assert "option 'innodb-buffer-pool-size'" in refused.splitlines()[-1]
 
 
 @full

@@ -1,4 +1,4 @@
-"""Commands that are killed at any instant leave nothing behind."""
+"""Commands killed at any instant leave no servers, files or locks."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.builds(OLD, NEW)
 
 
 def _give_host(manifest: Path, name: str, cpu: str) -> None:
-    """Let an experiment say that another machine measured it."""
+    """Change the machine that a stored experiment names."""
     content = json.loads(manifest.read_bytes())
     content["host"] |= {"host": name, "CPU": cpu}
     manifest.write_text(json.dumps(content))

@@ -125,7 +125,7 @@ def test_life_of_a_server(
     assert ask(target, "SELECT COUNT(*) FROM sbtest1") == [[str(DATA.rows)]]
     os.kill(instance.pid, signal.SIGKILL)
     wait_until(lambda: not instance.alive())
-    with pytest.raises(InstanceError, match="is not running: killed by signal 9"):
+    with pytest.raises(InstanceError, match="signal 9"):
         instance.check_alive()
     instance.start()
     assert ask(target, "SELECT COUNT(*) FROM sbtest1") == [[str(DATA.rows)]]
@@ -210,17 +210,17 @@ def test_settings_that_a_version_does_not_know(builds: GetBuildOf) -> None:
     old, new = builds("mysql", "5.6.24"), builds("mysql", "9.7.4")
     assert "innodb_redo_log_capacity" in accept(old, {}).skipped
     assert "query_cache_size" in accept(new, {}).skipped
-    with pytest.raises(UsageError, match="has no setting 'innodb_redo_log_capacity'"):
+    with pytest.raises(UsageError, match="'innodb_redo_log_capacity'"):
         accept(old, {"innodb-redo-log-capacity": "64M"})
-    with pytest.raises(UsageError, match="did you mean innodb_buffer_pool_size"):
+    with pytest.raises(UsageError, match="innodb_buffer_pool_size"):
         accept(new, {"inodb_buffer_pool_size": "64M"})
 
 
 @pytest.mark.parametrize(
     "build", [*ends_first((OLDEST, OLD, NEW)), *ends_first(MARIADB[1:])], indirect=True
 )
-def test_refused_values_are_told_in_the_servers_own_words(build: Build) -> None:
-    """MariaDB 10.1.8 tells none: it prints its help without them."""
+def test_refused_values_are_reported_in_the_servers_own_words(build: Build) -> None:
+    """MariaDB 10.1.8 prints its help without warnings."""
     refused = f"{build.version} refuses the settings: "
     with pytest.raises(UsageError, match=f"{refused}.*max.connections"):
         accept(build, {"max_connections": "-4"})
@@ -230,7 +230,7 @@ def test_refused_values_are_told_in_the_servers_own_words(build: Build) -> None:
 
 
 @pytest.mark.parametrize("build", [NEW, pytest.param(MARIADB[-1], marks=full)], indirect=True)
-def test_encrypted_access_is_beside_the_socket_and_asks_for_a_password(
+def test_encrypted_access_is_next_to_the_socket_and_asks_for_a_password(
     build: Build, make_instance: MakeInstance, driver: Driver, ask: Ask
 ) -> None:
     kind = family(build.dbms)
@@ -319,5 +319,5 @@ def test_allocator_that_is_built_in_cannot_be_replaced(
     build: Build, make_instance: MakeInstance, allocator_of: Callable[[str], Environment]
 ) -> None:
     for allocator in ("glibc", "jemalloc"):
-        with pytest.raises(UsageError, match=rf"cannot have {allocator}: .* is built in"):
+        with pytest.raises(UsageError, match=rf"cannot use {allocator}: .* is built in"):
             make_instance(build, environment=allocator_of(allocator))

@@ -1,6 +1,6 @@
 """perf on real servers: exact windows of counters, and profiles by samples.
 
-The events of the hardware need a PMU; those of the kernel take the same way.
+Hardware events need a PMU; kernel events are read the same way.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from slowdust.experiment.passes.perf import (
     PmuCounts,
     count_events,
     counting,
-    threads_of,
+    list_threads,
     usable_groups,
 )
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.passes.work_counts import STARTS
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
@@ -83,7 +83,7 @@ def test_a_window_has_the_operations_of_one_session(
 
 def test_processes_that_start_in_the_window_are_counted(shared_servers: SharedServers) -> None:
     instance = shared_servers(POSTGRES).instance
-    threads = ",".join(map(str, threads_of(instance.pid)))
+    threads = ",".join(map(str, list_threads(instance.pid)))
     with Driver() as driver:
         data = Data(1, ROWS, 1)
         driver.load(instance.target(), data, lambda done, total: None)
@@ -144,7 +144,7 @@ def test_the_loop_counts_the_same_operations_on_all(data_root: Path, builds: Get
         driver = stack.enter_context(Driver())
         resolved = resolve_contenders(spec, view)
         running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
-        journal = open_journal(spec, writer, running, view, method_of_slices(spec))
+        journal = open_journal(spec, writer, running, view, make_slice_method(spec))
         experiment = OpenExperiment(spec, running, journal, view, Announced(view))
         for _ in range(2):  # then nothing is missing any more
             measure(experiment, [PmuCounts(experiment, SOFTWARE)])

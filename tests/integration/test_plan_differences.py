@@ -1,4 +1,4 @@
-"""Differences of plans that users have reported in public, told of real servers' plans."""
+"""Plan differences that users have reported in public, found in real servers' plans."""
 
 from __future__ import annotations
 
@@ -53,16 +53,18 @@ def test_a_plan_of_sqlite_is_a_tree(workplace: Workplace, builds: GetBuildOf) ->
 def test_the_table_whose_access_changed_is_named(workplace: Workplace, builds: GetBuildOf) -> None:
     difference = difference_of(workplace, NULL_INDEX, builds)
     [words] = difference["differences"][NULL_INDEX.other]
-    assert words.startswith("b: ref access on table_b_1 became a full scan (ALL)")
-    assert words.endswith(", joined by a block nested loop")
+    assert words.startswith("b: ref access on table_b_1 ")
+    assert "(ALL)" in words
+    assert "block nested loop" in words
     assert difference["differing_lines"] == {NULL_INDEX.base: [1], NULL_INDEX.other: [1]}
 
 
 @full
-def test_a_subplan_that_is_hashed_is_told_of(workplace: Workplace, builds: GetBuildOf) -> None:
+def test_a_hashed_subplan_is_reported(workplace: Workplace, builds: GetBuildOf) -> None:
     difference = difference_of(workplace, NOT_IN, builds)
     words, *others = difference["differences"][NOT_IN.other]
-    assert words == "t2: the subplan run for each row became a hashed subplan"
+    assert words.startswith("t2: ")
+    assert "hashed subplan" in words
     assert others in ([], ["Materialize is gone"])
 
 
@@ -81,5 +83,5 @@ def test_plans_in_other_words_are_the_same(
     report = workplace.report(case.file)
     assert report["plan_differences"] == []
     assert report["same_plans"] == {test: [case.other] for test in tests}
-    assert "The plan is the same." in workplace.run("explain", case.file, tests[0])
-    assert "The plan is the same" in workplace.page(case.file)
+    assert "plan is the same" in workplace.run("explain", case.file, tests[0])
+    assert "plan is the same" in workplace.page(case.file)

@@ -1,4 +1,4 @@
-"""What real servers are like after preparation, and what becomes of those that differ."""
+"""Real servers after preparation; servers whose tables differ are prepared again."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SERVERS = (
 
 
 @pytest.mark.parametrize("version", ["10.23", "18.4"])
-def test_every_loaded_page_is_all_visible_and_a_rounded_setting_is_told(
+def test_every_loaded_page_is_all_visible_and_a_rounded_setting_is_reported(
     builds: GetBuildOf, make_instance: MakeInstance, version: str
 ) -> None:
     given = {"shared_buffers": "100001kB", "work_mem": "1GB"}
@@ -52,7 +52,7 @@ def test_every_loaded_page_is_all_visible_and_a_rounded_setting_is_told(
             driver.load(target, Data(1, ROWS, seed), lambda done, total: None)
             carry_out(driver, target, postgres.after_load(instance.site, ["sbtest1"]), ROWS, print)
             facts = answered(postgres.facts(instance.site), ask)
-            # Since version 16 the pages behind the last row may be empty.
+            # Since version 16 the pages after the last row may be empty.
             assert facts["sbtest1"]["pages"] > 500
             assert facts["sbtest1"]["pages_not_all_visible"] < 64
             assert facts["sbtest1"]["rows"] == ROWS
@@ -98,7 +98,7 @@ def rows_of(driver: Driver, target: Target, statement: str) -> Sequence[Row]:
 
 
 class Spoiled(LoadedTables):
-    """Tables of which the second contender's are spoiled behind the first preparations."""
+    """Tables that are spoiled on the second contender after the first preparations."""
 
     spoil = 0
 
@@ -110,7 +110,7 @@ class Spoiled(LoadedTables):
             self._contenders.driver.sql(contender.target, [update])
 
 
-def test_what_differs_is_prepared_again_and_then_reported(
+def test_different_tables_are_prepared_again_and_then_reported(
     builds: GetBuildOf, data_root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert data_root

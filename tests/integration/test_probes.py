@@ -16,7 +16,7 @@ from typing import Any, Self
 import pytest
 
 from slowdust.probes.host.machine import read_machine
-from slowdust.probes.host.use import HostProbe, block_device_of
+from slowdust.probes.host.use import HostProbe, find_block_device
 from slowdust.probes.probe import Window
 from slowdust.probes.server.process import IdleServer, ServerProbe, cpu_seconds, server_use
 
@@ -354,4 +354,4 @@ def test_a_busy_process_of_others_is_found_and_ours_is_not(tmp_path: Path) -> No
 
 
 def _is_on_disk(directory: Path) -> bool:
-    return block_device_of(directory) is not None
+    return find_block_device(directory) is not None

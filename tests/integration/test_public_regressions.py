@@ -1,4 +1,4 @@
-"""Regressions and improvements that users have reported in public: each is found, and told rightly.
+"""Regressions and improvements that users have reported in public: each is found and explained.
 
 The files of `cases/` are measured between the two versions where the change shows, with fewer rows
 where that keeps it. The differences are far larger than what a busy machine does to a ratio.
@@ -22,7 +22,7 @@ SMALLEST = ("--incarnations", "2", "--budget", "4s", "--count", "off", "--yes")
 WRONG_WORDS = re.compile(
     r"99% (?:slower|faster)|0\.00 \[0\.00|cannot tell more|stalls|dropped out|proves no cause"
 )
-"""What no report of a change by a factor says."""
+"""Words that no report of a change by a factor has."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def result_of(workplace: Workplace, case: Case) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "case", [*QUICK, TREE, *(pytest.param(case, marks=full) for case in OTHERS)], ids=str
 )
-def test_a_change_is_found_and_told_by_its_size(
+def test_a_change_is_found_and_reported_by_its_size(
     workplace: Workplace, builds: GetBuildOf, case: Case
 ) -> None:
     printed = measured(workplace, case, builds)
@@ -149,7 +149,9 @@ def test_a_change_is_found_and_told_by_its_size(
     assert (*leads,)[: len(case.reason)] == case.reason, result["evidence"]
 
 
-def test_tests_that_always_fail_are_told_first(workplace: Workplace, builds: GetBuildOf) -> None:
+def test_tests_that_always_fail_are_reported_first(
+    workplace: Workplace, builds: GetBuildOf
+) -> None:
     case = Case("failing", "sqlite@3.50.2", "sqlite@3.17.0", "*", "", 1.0)
     printed = measured(workplace, case, builds, expect=1)
 

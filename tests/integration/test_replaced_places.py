@@ -1,4 +1,4 @@
-"""An account that replaces its own directories by links to those of others."""
+"""An account that replaces its own directories by links to directories of others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def act_as(account: Account, script: str, *arguments: Path) -> bool:
     return done.returncode == 0
 
 
-def test_no_socket_is_deleted_behind_a_link(
+def test_no_socket_is_deleted_through_a_link(
     builds: GetBuildOf, data_root: Path, victim: Path
 ) -> None:
     run = RunDirectory.open("test")
@@ -54,10 +54,10 @@ def test_no_socket_is_deleted_behind_a_link(
     instance.stop()
     assert act_as(instance.account, REPLACE, sockets, victim)
     try:
-        with pytest.raises(ReplacedError, match=f"^{sockets} is not a directory any more"):
+        with pytest.raises(ReplacedError, match=f"^{sockets} "):
             instance.start()
         assert not instance.alive()
-        with pytest.raises(ReplacedError, match=f"^{sockets} is not a directory any more"):
+        with pytest.raises(ReplacedError, match=f"^{sockets} "):
             run.close()
         assert sockets.is_symlink()
         assert not run.path.exists()
@@ -83,7 +83,7 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert act_as(server_account(), REPLACE, sockets, victim)
     code = "from slowdust.instances.leftovers import clean_leftovers; print(*clean_leftovers())"
     try:
-        for told in (f"; {sockets} is not a directory any more", ""):
+        for told in (f"; {sockets} ", ""):
             said = subprocess.check_output([sys.executable, "-c", code], text=True)
             assert told in said
         assert sockets.is_symlink()
@@ -103,12 +103,10 @@ def instance(builds: GetBuildOf, run_directory: RunDirectory) -> Instance:
 
 def test_no_pipe_is_waited_for_in_a_data_directory(instance: Instance) -> None:
     assert act_as(instance.account, PIPE, instance.data_dir / "ready")
-    with pytest.raises(ReplacedError, match="ready is not a regular file"):
+    with pytest.raises(ReplacedError, match=r"ready .*regular file"):
         family("sqlite").is_ready(instance.site, 1)
 
 
-def test_what_lies_in_a_directory_of_root_cannot_be_replaced(
-    instance: Instance, victim: Path
-) -> None:
+def test_files_in_a_directory_of_root_cannot_be_replaced(instance: Instance, victim: Path) -> None:
     for place in (instance.data_dir, instance.log_path.parent, instance.directory):
         assert not act_as(instance.account, REPLACE, place, victim)

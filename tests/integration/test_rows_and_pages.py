@@ -56,7 +56,7 @@ def work_of(
     ]
 
 
-def test_a_statement_that_reads_n_rows_tells_n(target: Target, driver: Driver) -> None:
+def test_a_statement_that_reads_n_rows_counts_n(target: Target, driver: Driver) -> None:
     span = Value(type=described.INT, draw=described.Span(low=1, high=ROWS, count=SPAN))
     of_range = Call(sql="SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ?", values=[span])
     of_all = Call(sql="SELECT COUNT(*) FROM sbtest1 WHERE LENGTH(pad) < 0", form="text")
@@ -104,7 +104,7 @@ def test_a_write_is_counted_and_leaves_the_table_as_it_was(
         assert works[0]["page_writes"] > works[2]["page_writes"] > 0
 
 
-def test_a_spill_is_told(target: Target, driver: Driver) -> None:
+def test_a_spill_is_reported(target: Target, driver: Driver) -> None:
     little = {
         "postgres": "SET work_mem = '64kB'",
         "mysql": "SET sort_buffer_size = 32768",
@@ -124,7 +124,9 @@ def test_a_spill_is_told(target: Target, driver: Driver) -> None:
         assert spilled["temp_pages_written"] > fits["temp_pages_written"] == 0
 
 
-def test_what_a_rollback_may_not_undo_is_not_executed(target: Target, driver: Driver) -> None:
+def test_statements_that_a_rollback_may_not_undo_are_not_executed(
+    target: Target, driver: Driver
+) -> None:
     create = Call(sql="CREATE TABLE left_behind (a INT)", form="text")
     read = Call(sql="SELECT 1 FROM sbtest1 WHERE id = 1")
     assert work_of(driver, target, read, create) == []

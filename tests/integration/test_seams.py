@@ -41,7 +41,7 @@ class PageFaults:
         return {"page_faults": after - before}
 
 
-def probe_of(subject):
+def open_probe(subject):
     """Return the probe of the host's page faults."""
     return PageFaults()
 '''
@@ -263,7 +263,7 @@ BULK = Bulk(
 
 
 BENCHMARK_OPTIONS = (
-    "bulk\tbulk-rows\tINTEGER\t-\trows of each client.  [500]\n"
+    "bulk\tbulk-rows\tN\t-\tRows of each client.  [default: 500]\n"
     "bulk\tbudget\tunused\t-\tit ends by itself\n"
 )
 
@@ -281,9 +281,10 @@ def test_a_benchmark_with_its_options_is_a_module_and_a_line(
     with (copy.folder / "src/slowdust/benchmarks/options.tsv").open("a") as table:
         table.write(BENCHMARK_OPTIONS)
 
-    text = " ".join(copy.slowdust("compare", "--help").split())
-    assert "bulk: rows of each client. [500]" in text
-    assert "Does not apply to bulk: it ends by itself." in text
+    assert "--help-bulk" in copy.slowdust("compare", "--help")
+    text = " ".join(copy.slowdust("compare", "--help-bulk").split())
+    assert "Rows of each client. [default: 500]" in text
+    assert "--budget It ends by itself." in text
     copy.slowdust(
         *("compare", *contenders, "--benchmark", "bulk", "--bulk-rows", "700"),
         *("--name", "bulk", "--clients", "2"),

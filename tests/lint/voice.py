@@ -69,7 +69,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _strings(source: str) -> Iterator[tuple[int, str]]:
-    """Yield those of more than a name or a key."""
+    """Yield strings that are more than a name or a key."""
     for node in ast.walk(ast.parse(source)):
         match node:
             case ast.Constant(str(text)) if _WORDS.search(text):

@@ -1,9 +1,8 @@
-"""Compare the output of this work tree with that of an earlier revision.
+"""Compare the output of this work tree with the output of an earlier revision.
 
-`python -m tests.same_output REVISION [KIND]...` prints all that commands say of the stored
-experiments in tests/experiments, by default of all kinds and of the published runs beside the
-project, with both, and lists the files that differ. It exits with 1 where any does. Changes that
-are intended are in `intended.tsv`.
+`python -m tests.same_output REVISION [KIND]...` runs both on the stored experiments in
+tests/experiments, by default on all kinds and the published runs next to the project, and lists
+the files that differ. It exits with 1 if any does. Intended changes are in `intended.tsv`.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ class Intended:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is not the same in two folders of output."""
+    """The differences between two folders of output."""
 
     differing: dict[Path, list[str]]
     """File -> the first lines of its difference."""

@@ -1,9 +1,9 @@
-"""Print all that commands say of stored experiments, with the Slowdust that is on the Python path.
+"""Print all output about stored experiments, with the Slowdust that is on the Python path.
 
 `python -m tests.same_output.print_all OUTPUT [NAME]...` works in an empty folder. It unpacks the
 stored experiments of these names, by default all, into its `results/`, imports the published runs
-beside the project, and writes every text, page and file of every command that reads stored
-experiments to OUTPUT. What could not be printed ends with FAILED.
+next to the project, and writes every text, page and file of every command that reads stored
+experiments to OUTPUT. Output of a command that failed ends with FAILED.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def call(*arguments: str) -> str:
 
 @dataclass(frozen=True)
 class Writer:
-    """What commands print, as files in the folder of one experiment or study."""
+    """The output of commands, as files in the folder of one experiment or study."""
 
     folder: Path
 
@@ -154,7 +154,7 @@ def import_archives(output: Writer) -> None:
 
 
 def experiments() -> Iterator[str]:
-    """Yield the experiments of the results folder, also those of studies, as paths below it."""
+    """Yield the experiments of the results folder and of its studies, as paths below it."""
     for path in sorted(RESULTS.rglob("manifest.json")):
         if (path.parent / "slices.ndjson").is_file():
             yield str(path.parent.relative_to(RESULTS))

@@ -1,1 +1,1 @@
-"""What every run of the tests records, and which of the tests it runs."""
+"""The durations that every run of the tests records, and the choice of tests."""

@@ -45,9 +45,9 @@ PROGRAMS: Mapping[str, frozenset[str]] = {
     "budget": frozenset({"slowdust-driver"}),
     "server start": _SERVERS | {"initdb", "mariadb-install-", "mysql_install_db"},
 }
-"""Reasons by the names of programs (the kernel's 15 characters), the first that runs decides.
+"""Reasons by the names of programs (the kernel's 15 characters); the first that runs decides.
 
-A server without the driver beside it starts, stops, is loaded by SQL or maintained.
+A server without the driver starts, stops, is loaded by SQL or maintained.
 """
 REASONS = (*PROGRAMS, "kill", "Python")
 

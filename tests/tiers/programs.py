@@ -54,10 +54,10 @@ def is_known(program: str) -> bool:
 
 
 def missing(*programs: str) -> list[str]:
-    """Return those of the programs that are not installed.
+    """Return the programs that are not installed.
 
     Raises:
-        KeyError: one is in none of the tables, so that nothing could install it.
+        KeyError: no table has the program, so nothing could install it.
     """
     for program in programs:
         if not is_known(program):

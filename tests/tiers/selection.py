@@ -45,7 +45,7 @@ ON_SHARED_SERVERS = (
     "test_preparation.py",
     "test_driver.py",
     "test_driver_insert.py",
-    "test_driver_beside.py",
+    "test_driver_background.py",
     "test_described.py",
     "test_rows_and_pages.py",
 )
@@ -98,7 +98,7 @@ full = pytest.mark.full
 _QUARTERS = 4
 _NEEDS = "needs programs: "
 _NO_CLIENT = re.compile(r"([\w-]+)(?: is|,) not installed")
-"""What Slowdust says of a build that it cannot get without a program."""
+"""The error of a build that needs a missing program."""
 T = TypeVar("T")
 
 

@@ -1,4 +1,4 @@
-"""What all unit tests share."""
+"""Shared by all unit tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from tests.unit.golden import PlainText
 
-# Texts are those for a terminal of 80 columns without colours, whatever terminal runs the tests.
+# Texts are for a terminal of 80 columns without colours, in any terminal that runs the tests.
 os.environ["COLUMNS"] = "80"
 os.environ.pop("FORCE_COLOR", None)
 

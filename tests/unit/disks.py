@@ -18,17 +18,17 @@ PAGE, ROW = 8192, 1926
 
 @dataclass(frozen=True)
 class Moments:
-    """What moves ln of the servers' shares of the disk; each is a standard deviation.
+    """Standard deviations of ln of the servers' shares of the disk.
 
-    The values are those of one build beside itself on a virtual disk that others use, too.
+    Measured with one build compared with itself on a shared virtual disk.
     """
 
     incarnation: float = 0.12
-    """What the moments of an incarnation do to all contenders alike."""
+    """Variation from start to start, the same for all contenders."""
     start: float = 0.01
-    """What a start does to one contender."""
+    """Variation from start to start of one contender."""
     slice: float = 0.15
-    """Noise of a slice beside its reads of the disk, Student's t with 3 degrees of freedom."""
+    """Noise of a slice besides its reads of the disk, Student's t with 3 degrees of freedom."""
 
 
 def experiment_on_disk(
@@ -40,7 +40,7 @@ def experiment_on_disk(
     blocks: int = 8,
     seed: int = 1,
 ) -> tuple[Manifest, list[Slice]]:
-    """Servers that read pages of 8 KB beside a disk whose speed drifts by a factor of two."""
+    """Servers that read pages of 8 KB from a disk whose speed drifts by a factor of two."""
     manifest, slices = synthetic_experiment(
         [*shares], tests, blocks=blocks, incarnations=incarnations, seed=seed
     )

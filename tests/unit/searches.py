@@ -30,11 +30,11 @@ def measured(
     spread: float = 0.0,
     seed: int = 1,
 ) -> tuple[Manifest, list[Slice]]:
-    """An experiment whose contenders are so many `times` as fast as `RATES` at each effort.
+    """An experiment whose contenders are `times` as fast as `RATES` at each effort.
 
-    `noise` is that of an incarnation, `drift` what the machine's speed changes by from one test to
-    the next, both in ln QPS. `spread` is that of what an incarnation's index misses at all efforts,
-    in ln (1 - recall).
+    `noise` is the deviation from start to start, `drift` the machine's change of speed from one
+    test to the next, both in ln QPS. `spread` is the deviation of an index' misses at all efforts
+    from start to start, in ln (1 - recall).
     """
     rng = np.random.default_rng(seed)
     contenders = list(times)

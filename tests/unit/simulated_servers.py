@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import msgspec
 import numpy as np
@@ -59,7 +59,7 @@ from slowdust.store.storage import Records
 from tests.unit.synthetic_contenders import NO_ANSWERS, ran
 
 COMMAND_S = 0.001
-"""What a command takes beside its work."""
+"""Time of a command in addition to its work."""
 CALLGRIND = (
     "version: 1\ncreator: callgrind-3.19.0\npid: 7\nthread: 1\npart: 1\n"
     "desc: Trigger: Client Request: slowdust\npositions: line\nevents: Ir\nsummary: {0}\n\n"
@@ -82,8 +82,8 @@ class Machine:
     agrees: bool = False
     """Whether the user, once asked, wants more time."""
     errors: dict[tuple[str, str], list[Exception | None]] = field(default_factory=dict)
-    """Contender and a test, `start` or `sizes` -> what that raises, time after time; None: nothing.
-    The last one goes on."""
+    """Contender and a test, `start` or `sizes` -> the errors of its calls; None: no error.
+    The last one repeats."""
     instructions: Callable[[str, str, int], int] = lambda contender, test, start: 10
     """Returns the instructions of an operation of a contender, a test and a start."""
     plans: Collection[str] = ()
@@ -161,9 +161,9 @@ class _Session:
     operations: int = 0
     seconds: float = 0.0
     clients: int = 1
-    work: Mapping[str, object] = field(default_factory=dict)
+    work: Mapping[str, Any] = field(default_factory=dict)
     rows: int = 0
-    """What a step adds to the tables, once it is over."""
+    """Bytes that a step adds to the tables at its end."""
 
 
 class SimulatedDriver:
@@ -253,14 +253,14 @@ class SimulatedDriver:
         open_ = self._sessions[session]
         self.machine.fail(open_.contender, open_.test)
         took, kind = self.machine.took(session), open_.work["kind"]
-        per_commit = cast("int", open_.work.get("rows_per_commit", 0))
+        per_commit = open_.work.get("rows_per_commit", 0)
         if kind == "query":
-            end = cast("float", open_.work["seconds"])
+            end = open_.work["seconds"]
             seconds = until.seconds if isinstance(until, UntilSeconds) else end
             count = int((seconds - open_.seconds) / took)
             over = seconds >= end
         else:
-            rows = cast("int", open_.work.get("rows", 0))
+            rows = open_.work.get("rows", 0)
             last = -(-rows // per_commit) if per_commit else 3
             goal = until.operations if isinstance(until, UntilOperations) else last
             count, over = goal - open_.operations, goal >= last
@@ -270,7 +270,7 @@ class SimulatedDriver:
         grown = open_.operations * per_commit * open_.clients if kind == "load" else 0
         if over:
             self.rows[open_.contender] += grown
-        role = {"load": "insert", "replace": "insert"}.get(cast("str", kind), cast("str", kind))
+        role = {"load": "insert", "replace": "insert"}.get(kind, kind)
         use = RoleUse(
             statements=open_.operations,
             rows=open_.operations * (per_commit or 1),
@@ -306,7 +306,7 @@ class SimulatedDriver:
         return []
 
 
-class SimulatedCallgrind:
+class SimulatedCallgrind(Callgrind):
     """Counts the operations between two orders."""
 
     def __init__(self, machine: Machine, name: str, start: int) -> None:
@@ -314,13 +314,13 @@ class SimulatedCallgrind:
         self._name = name
         self._start = start
 
-    def start(self, operation: Callable[[], object], thread: int) -> None:
+    def start(self, operation: Callable[[], object], thread: int = 0) -> None:
         del thread
         operation()
 
     stop = start
 
-    def dump(self, operation: Callable[[], object], thread: int) -> str:
+    def dump(self, operation: Callable[[], object], thread: int = 0) -> str:
         del thread
         operation()
         own = [each for each in self._machine.done if each.startswith(f"{self._name}|")]
@@ -337,7 +337,7 @@ class SimulatedServer(Instance):
         self.directory = folder
         self.delay = self.syncs = self.memory_limit = self.frozen_group = None
         self.events: list[str] = []
-        """What was done to it."""
+        """The calls that it got."""
         self._site = Site(
             build, Account("me", os.getuid(), os.getgid()), folder, folder / "config", folder, 1,
             Access(Listen.SOCKET), AcceptedSettings({}, (), {}),
@@ -353,8 +353,7 @@ class SimulatedServer(Instance):
     def start_under_callgrind(self, options: Sequence[str] = ()) -> Callgrind:
         self.start()
         self._counted += 1
-        pretended = SimulatedCallgrind(self.machine, self.name, self._counted)
-        return cast("Callgrind", pretended)
+        return SimulatedCallgrind(self.machine, self.name, self._counted)
 
     def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
         self._runs = False

@@ -1,4 +1,4 @@
-"""Experiments that nobody ran: seeded slices of contenders whose true ratios are known.
+"""Simulated experiments: seeded slices of contenders whose true ratios are known.
 
     manifest, slices = synthetic_experiment(
         ["postgres@15.8", "postgres@17.6"],
@@ -54,9 +54,9 @@ class Noise:
     """Mean time after which the machine becomes twice as slow, and then as fast as before; None
     if it does not. Slices have its mean speed."""
     stalled_share: float = 0.0
-    """Share of all slices in which the machine stalls: they have a tenth of the speed."""
+    """Share of slices with a stall of the machine: they have a tenth of the speed."""
     contender_stalls: float = 0.0
-    """Share of the slices of every contender but the base in which that contender stalls."""
+    """Share of slices with a stall of the contender, for all but the base."""
     restart: float | tuple[float, ...] = 0.005
     """Change by a restart of one contender and test, for a whole incarnation; by test."""
     restart_shared: float = 0.0
@@ -224,9 +224,10 @@ def synthetic_experiment(
     blocks: int = 12,
     seed: int = 1,
 ) -> tuple[Manifest, list[Slice]]:
-    """A whole experiment in the order in which it would have been measured.
+    """A whole experiment in the order of measuring.
 
-    A contender's CPU per operation is that of `hardware`, else 1 / rqps: slower because of CPU.
+    A contender's CPU per operation comes from `hardware`, else it is 1 / rqps: slower because of
+    CPU.
     """
     steps = [(test, count) for test in tests for count in clients]
     log_shifts = np.log(
@@ -419,7 +420,7 @@ def _level(test: str) -> float:
 
 
 def fails(record: Slice) -> None:
-    """Let all operations of a slice fail."""
+    """Make all operations of a slice fail."""
     record.measured.errors = {"22012": record.measured.operations or 0}
     record.measured.error_texts = {"22012": "division by zero"}
     record.qps, record.measured.operations = 0.0, 0

@@ -1,7 +1,7 @@
-"""Calibrations that nobody ran: a contender beside itself, and beside itself slowed by known waits.
+"""Simulated calibrations: a contender compared with itself, and with itself slowed by known waits.
 
-The waits are what the library would have added up: the share that they take is exact, and the
-throughput follows it, with the noise of `synthetic`.
+The waits are the sums that the delay library would report: their share of the time is exact, and
+the throughput follows it, with the noise of `synthetic`.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def synthetic_calibration(
     """A calibration on two CPUs.
 
     The slowed contender waits for a share `waits` of its time, and loses a share `slows` of its
-    throughput, as much unless told otherwise. Others take a share `taken` of the clients' time;
-    clients and servers wait for a disk for a share `asleep` of it. On CPUs where no client is,
-    others run for `elsewhere` of a CPU's time, and leave the rest of it idle. `noise` is that of
-    one slice.
+    throughput, by default the same share. Other programs take a share `taken` of the clients' time;
+    clients and servers wait for a disk for a share `asleep` of it. On CPUs without clients, other
+    programs run for `elsewhere` of a CPU's time; the rest is idle. `noise` is the noise of one
+    slice.
     """
     manifest, slices = synthetic_experiment(
         [BASE, AGAIN, SLOWED],

@@ -10,7 +10,7 @@ from statistics import NormalDist
 
 from slowdust.store.trial import Trial
 from slowdust.studies.capacity.curve import SHARE
-from slowdust.studies.capacity.outcome import Outcome, outcome_of
+from slowdust.studies.capacity.outcome import Outcome, summarize_search
 from slowdust.studies.capacity.record import Question, Record
 from slowdust.studies.capacity.search import BUDGET, Plan, Search
 from slowdust.studies.capacity.sla import KEPT_UP, Sla, parse_sla
@@ -32,7 +32,7 @@ class Machine:
     """The machine's speed, as long as `memory`."""
     memory: Second = 20.0
     trend: float = 0.0
-    """What the machine loses in speed from the first to the last second of 100."""
+    """The machine's loss of speed from the first to the last second of 100."""
     noise: float = 0.15
     """The response times of a trial."""
     stalls: float = 0.02
@@ -77,7 +77,7 @@ class SimulatedServers:
         return waits / (1 + waits) / service
 
     def turn(self, number: int, rates: Mapping[str, float]) -> list[Trial]:
-        """Let each contender have a trial."""
+        """Run a trial of each contender."""
         order = list(rates) if number % 2 == 0 else [*rates][::-1]
         return [self._trial(name, number, rates[name]) for name in order]
 
@@ -167,7 +167,7 @@ def outcome_of_test(
     else:
         search = Search(names, SLA, plan, trials)
     record = Record(question=question_of(names), ended=BUDGET)
-    return outcome_of(
+    return summarize_search(
         "search",
         record,
         search,

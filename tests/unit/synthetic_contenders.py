@@ -33,7 +33,7 @@ def contender(name: str) -> RunningContender:
 
 
 def ran(operations: int, seconds: Second, positions: Sequence[int] = ()) -> Ran:
-    """Return the event of a run in which all operations succeeded."""
+    """Return the event of a run without failed operations."""
     return Ran(
         id=1,
         session="s",

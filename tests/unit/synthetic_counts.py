@@ -1,4 +1,4 @@
-"""Counts that nobody took: seeded records of work whose true ratios are known.
+"""Simulated counts: seeded records of work whose true ratios are known.
 
 counts = synthetic_counts(
     ["postgres@15.8", "postgres@17.6"],
@@ -21,8 +21,8 @@ from slowdust.store.count import (
     SYSTEM_CALLS,
     Count,
     CountedRun,
-    CountPlace,
     Source,
+    WindowPlace,
 )
 from tests.unit.synthetic import Shifts
 
@@ -37,7 +37,7 @@ class CountNoise:
     repeat: float = 0.002
     """Noise of one contender's repeat."""
     common: float = 0.005
-    """What moves a repeat of all contenders alike, such as caches that fill."""
+    """Variation from repeat to repeat of all contenders alike, for example by caches that fill."""
     restart: float = 0.0005
     """Change by a restart of one contender and test, for a whole incarnation."""
 
@@ -55,7 +55,7 @@ def synthetic_counts(
     benchmark: str = "micro",
     seed: int | np.random.Generator = 0,
 ) -> list[Count]:
-    """Return the counts of one experiment, in the order in which they would be taken.
+    """Return the counts of one experiment, in the order of counting.
 
     `shifts` is contender -> true relative work, of all tests or by test; without, all are equal.
     """
@@ -72,7 +72,7 @@ def synthetic_counts(
                     cost = _cost_of(test) * shift_of(shifts, contender, test) * np.exp(level)
                     counts.append(
                         Count(
-                            place=CountPlace(
+                            place=WindowPlace(
                                 benchmark=benchmark,
                                 test=test,
                                 clients=clients,

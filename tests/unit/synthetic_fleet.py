@@ -1,4 +1,4 @@
-"""A fleet that nobody has: hosts with a clock that moves when nothing else happens.
+"""A simulated fleet: hosts with a clock that moves when nothing else happens.
 
     fleet = SimulatedFleet({"a": SimulatedHost(), "b": SimulatedHost(dies=40.0)})
 
@@ -43,7 +43,7 @@ BLOCKS = 2
 
 @dataclass
 class _Shard:
-    """What a host has of a shard on its disk."""
+    """A shard's results on the disk of a host."""
 
     started: str
     slices: list[Slice] = field(default_factory=list)
@@ -55,14 +55,14 @@ class _Shard:
 
 @dataclass
 class SimulatedHost:
-    """What will become of a host."""
+    """The fate of a host."""
 
     cpu: str = "fast"
     slowness: float = 1.0
     joins: Second = 0.0
     dies: Second | None = None
     full: Second | None = None
-    """The moment from which its disk is full."""
+    """The second when its disk is full."""
     fails: Mapping[str, str] = field(default_factory=dict)
     """Test -> why no shard with it can be measured there."""
     sends: Callable[[bytes], bytes] = bytes

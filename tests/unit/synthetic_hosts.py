@@ -1,4 +1,4 @@
-"""Experiments of several hosts that nobody has: each host's ratios are known.
+"""Simulated experiments of several hosts: each host's ratios are known.
 
 parts = [part_of("alpha", {"new": 0.95}), part_of("beta", {"new": 0.93}, seed=2)]
 """
@@ -22,7 +22,7 @@ TESTS = ("point-query", "hot-points", "scan", "update-index")
 CALM = Noise(slice=0.01, stolen_share=0.0, drift=0.05, restart=0.003)
 _BEGAN = datetime(2026, 1, 2, 3, 0, tzinfo=UTC)
 _APART_S = 10_000.0
-"""Time from the start of one host's experiment to that of the next."""
+"""Time from the start of one host's experiment to the start of the next."""
 
 
 def part_of(
@@ -74,7 +74,7 @@ def joined_of(
     noise: Noise = CALM,
     design: Design | None = None,
 ) -> Merged:
-    """Join an experiment of each host, by its shifts; all have one CPU model unless told."""
+    """Merge an experiment of each host, by its shifts; all have one CPU model by default."""
     parts = [
         part_of(
             host,

@@ -1,4 +1,4 @@
-"""Pairs of long steps that nobody ran, for simulations of thousands of experiments."""
+"""Simulated pairs of long steps, for simulations of thousands of experiments."""
 
 from __future__ import annotations
 

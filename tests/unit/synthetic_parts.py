@@ -1,4 +1,4 @@
-"""Slices whose time per operation has known parts, to see them told apart."""
+"""Slices whose time per operation has known parts, which an analysis has to distinguish."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def parts_experiment(
     restart: float = 0.0,
     seed: int = 1,
 ) -> tuple[Manifest, list[Slice]]:
-    """Return an experiment in which each contender spends its time as `spent` says.
+    """Return an experiment whose contenders spend their time as `spent` says.
 
-    The machine's speed differs from slice to slice by 3%, and `tick_noise` is the standard
-    deviation of the share of the server's CPU time that is taken for that of the user mode.
-    `restart` is that of ln user CPU from one start of a server to the next.
+    The machine's speed differs from slice to slice by 3%. `tick_noise` is the standard deviation
+    of the share of the server's CPU time that is accounted as user mode, `restart` the standard
+    deviation of ln user CPU from one start of a server to the next.
     """
     rng = np.random.default_rng(seed)
     names = list(spent)

@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
 
-from slowdust.studies.bisect.outcome import Outcome, outcome_of
+from slowdust.studies.bisect.outcome import Outcome, summarize_search
 from slowdust.studies.bisect.posterior import Belief, Direct, MeasuredRatio, Sum
 from slowdust.studies.bisect.record import Question, Record
 from slowdust.studies.bisect.search import Search, StepWanted, Wanted
@@ -48,7 +48,7 @@ class SimulatedLaboratory:
         self._random = random.Random(seed)
 
     def measure(self, step: StepWanted) -> list[MeasuredRatio] | Unfit:
-        """Draw the ratios between neighbours anew."""
+        """Draw the ratios between neighbours again."""
         self.prepared |= {*step.ahead}
         self.orders += 1
         for number, place in enumerate(step.places):
@@ -60,7 +60,7 @@ class SimulatedLaboratory:
         return [self._drawn(before, after, times) for before, after in pairwise(step.places)]
 
     def confirm(self, before: int, after: int, number: int) -> Direct | Unfit | None:
-        """Draw the ratio of a change anew, as surely as that of a step that was extended twice."""
+        """Draw the ratio of a change again, as precisely as after extending a step twice."""
         del number
         self.measured |= {before, after}
         self.confirmed += 1
@@ -77,7 +77,7 @@ class SimulatedLaboratory:
 
 
 def decide(search: Search, laboratory: SimulatedLaboratory) -> Iterator[Wanted]:
-    """Let a search decide until nothing is left; yield what it wants before it is measured."""
+    """Run a search to its end; yield the candidates before they are measured."""
     while (wanted := search.next()) is not None:
         yield wanted
         if isinstance(wanted, StepWanted):
@@ -90,7 +90,7 @@ def decide(search: Search, laboratory: SimulatedLaboratory) -> Iterator[Wanted]:
 def run_search(
     record: Record, laboratory: SimulatedLaboratory, say: Callable[[str], None] = lambda _: None
 ) -> Search:
-    """Let a search decide until nothing is left; return it."""
+    """Run a search to its end; return it."""
     search = Search(record, say, extends=laboratory.extends)
     for _ in decide(search, laboratory):
         pass
@@ -150,4 +150,4 @@ def outcome_of_test() -> Outcome:
         subject="Check *twice* before <b>every</b> row",
     )
     record.skipped[6] = "it does not compile"
-    return outcome_of(record, BELIEFS, COSTS, {}, {})
+    return summarize_search(record, BELIEFS, COSTS, {}, {})

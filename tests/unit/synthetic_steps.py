@@ -1,4 +1,4 @@
-"""Insert Benchmarks that nobody ran: seeded long steps whose true ratios are known.
+"""Simulated Insert Benchmarks: seeded long steps whose true ratios are known.
 
 manifest, slices = insert_experiment(
     ["postgres@15.8", "postgres@17.6"],
@@ -51,7 +51,7 @@ class Overload:
 
 @dataclass(frozen=True)
 class Standstill:
-    """A second in which a role gets nothing done, in every incarnation."""
+    """A second of every start without any operation of a role."""
 
     contender: str
     test: str
@@ -80,7 +80,7 @@ class _Course:
     seconds: int
     rng: np.random.Generator
     silent: Mapping[str, set[int]] = field(default_factory=dict)
-    """Role -> seconds in which it stands still."""
+    """Role -> seconds when it is suspended."""
     overload: Overload | None = None
 
 
@@ -97,7 +97,7 @@ def insert_experiment(
     broken: Iterable[Break] = (),
     seed: int = 1,
 ) -> tuple[Manifest, list[Slice]]:
-    """A whole experiment in the order in which it would have been measured.
+    """A whole experiment in the order of measuring.
 
     `noise` is the standard deviation of ln rate of one step on one contender.
     """
@@ -245,7 +245,7 @@ def _role(course: _Course, name: str, statements_per_second: float, batch: int) 
 
 
 def _writer(course: _Course, name: str, target: float, share: float) -> RoleUse:
-    """A role at a rate, of which it keeps `share`."""
+    """A role that keeps `share` of a rate."""
     due = round(target * course.seconds)
     seconds, done, before = [], 0, 0
     for second in range(course.seconds):

@@ -1,6 +1,6 @@
 """Slices with response times and CPU time whose true ratios are known, in the driver's buckets.
 
-Throughput is that of `synthetic_rates`. Response times are lognormal with a tail whose share varies
+Throughput comes from `synthetic_rates`. Response times are lognormal with a tail whose share varies
 from slice to slice; CPU time per operation moves with the speed of the machine.
 """
 
@@ -19,7 +19,7 @@ SPREAD = 0.25
 """Standard deviation of the ln of a response time."""
 TAIL_SHARE = 0.02
 TAIL = 4.0
-"""Response time of the tail / that of the others, before its own spread."""
+"""Response time of the tail / response time of the others, before its own spread."""
 WITH_SPEED = 0.9
 """Change of ln CPU time per operation for one of ln of the machine's speed."""
 CPU_NOISE = 0.01
@@ -89,7 +89,7 @@ def _times(count: int, truth: Truth, rng: np.random.Generator) -> FloatArray:
 
 
 def histogram_of(times_ns: FloatArray) -> Histogram:
-    """Return times in the buckets of the driver: 128 for each doubling, told by their middles."""
+    """Return times in the buckets of the driver: 128 for each doubling, as their middles."""
     whole = times_ns.astype(np.int64)
     width = 1 << np.maximum(0, np.frexp(whole)[1] - 8)
     values, counts = np.unique(whole // width * width + width // 2, return_counts=True)

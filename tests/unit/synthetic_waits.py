@@ -1,4 +1,4 @@
-"""Windows of waits that nobody took: seeded records whose true times per operation are known.
+"""Simulated windows of waits: seeded records whose true times per operation are known.
 
 windows = synthetic_waits(
     {"postgres@15.8": {"IO/WalSync": 100.0}, "postgres@17.6": {"IO/WalSync": 2000.0}}, seed=1
@@ -11,14 +11,15 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from slowdust.dbms.postgres import kind_of
-from slowdust.store.waits import SessionTime, Syncs, Wait, WaitPlace, WaitWindow
+from slowdust.dbms.postgres import wait_kind
+from slowdust.store.count import WindowPlace
+from slowdust.store.waits import SessionTime, Syncs, Wait, WaitWindow
 from slowdust.units import Microsecond, Second
 
 LOOKS = 100
 """Samples of each session in a window."""
 RUN_US: Microsecond = 50.0
-"""Time of an operation in which its session does not wait."""
+"""Time of an operation when its session does not wait."""
 
 
 def synthetic_waits(
@@ -36,14 +37,14 @@ def synthetic_waits(
     """Return the windows of one test; `times` is contender -> event -> true time per operation.
 
     Each window's times are multiplied by noise of that standard deviation, then seen in samples.
-    `sync_us` is contender -> time of a call of fdatasync, of which each operation has one.
+    `sync_us` is contender -> time of a call of fdatasync; each operation has one.
     """
     random = np.random.default_rng(seed)
     windows = []
     for incarnation in range(1, incarnations + 1):
         for repeat in range(repeats):
             for contender, events in times.items():
-                place = WaitPlace(
+                place = WindowPlace(
                     benchmark="micro",
                     test=test,
                     clients=clients,
@@ -61,12 +62,12 @@ def synthetic_waits(
 
 
 def _window(
-    place: WaitPlace,
+    place: WindowPlace,
     times: Mapping[str, Microsecond],
     seconds: Second,
     random: np.random.Generator,
 ) -> WaitWindow:
-    """Return a window in which operations have these times, as samples show them."""
+    """Return a window of operations with these times, as samples show them."""
     true = np.array([RUN_US, *times.values()])
     whole = 1e6 * seconds * place.clients
     operations = round(whole / true.sum())
@@ -79,7 +80,7 @@ def _window(
         sources=["pg_stat_activity"],
         samples=samples,
         waits=[
-            Wait(event=event, kind=kind_of(event), us=whole * looks / samples)
+            Wait(event=event, kind=wait_kind(event), us=whole * looks / samples)
             for event, looks in zip(times, seen, strict=True)
             if looks
         ],

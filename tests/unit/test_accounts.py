@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.accounts import server_account
 from slowdust.errors import UsageError
@@ -39,17 +40,18 @@ def test_root_may_name_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @as_root
-@pytest.mark.parametrize(
-    ("name", "message"), [("no-such-user", "no such user"), ("root", "do not run as root")]
-)
-def test_user_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch, name: str, message: str) -> None:
+@pytest.mark.parametrize("name", ["no-such-user", "root"])
+def test_user_that_cannot_be_used(
+    monkeypatch: pytest.MonkeyPatch, name: str, snapshot: SnapshotAssertion
+) -> None:
     monkeypatch.setenv("SLOWDUST_USER", name)
-    with pytest.raises(UsageError, match=f"^SLOWDUST_USER={name}: .*{message}"):
+    with pytest.raises(UsageError) as error:
         server_account()
+    assert str(error.value) == snapshot
 
 
 @as_root
-def test_who_can_enter_a_directory() -> None:
+def test_users_that_can_enter_a_directory() -> None:
     with tempfile.TemporaryDirectory(prefix="slowdust-test-") as name:
         folder = Path(name)
         assert not server_account().can_enter(folder)
@@ -73,7 +75,7 @@ def test_a_user_runs_servers_as_oneself(monkeypatch: pytest.MonkeyPatch) -> None
     assert account.uid == os.geteuid()
     assert account.identity() == {}
     monkeypatch.setenv("SLOWDUST_USER", "root")
-    with pytest.raises(UsageError, match="only root can run servers as another user"):
+    with pytest.raises(UsageError, match="root"):
         server_account()
 
 
@@ -91,7 +93,7 @@ def test_places_are_not_in_the_home_of_root(monkeypatch: pytest.MonkeyPatch) -> 
     assert data_root().is_relative_to(expected)
 
 
-def test_what_is_made_can_be_entered_and_what_was_there_stays_as_it_is(tmp_path: Path) -> None:
+def test_new_directories_can_be_entered_and_old_ones_keep_their_mode(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o700)
     old = os.umask(0o077)
@@ -104,7 +106,7 @@ def test_what_is_made_can_be_entered_and_what_was_there_stays_as_it_is(tmp_path:
     make_enterable(closed / "a/b", "SLOWDUST_DATA")
 
 
-def test_a_program_ends_with_whoever_runs_it(open_dir: Path) -> None:
+def test_a_program_ends_with_its_parent(open_dir: Path) -> None:
     """A server may hang when it is asked for its settings."""
     open_dir.chmod(0o777)
     told = open_dir / "pid"
@@ -165,7 +167,7 @@ def test_a_file_for_the_account_replaces_nothing(tmp_path: Path, kind: str) -> N
 
 
 @as_root
-def test_a_file_for_the_account_is_for_nobody_else(tmp_path: Path) -> None:
+def test_only_the_account_can_read_its_file(tmp_path: Path) -> None:
     account = server_account()
     account.make_file(tmp_path / "password", b"secret")
     status = (tmp_path / "password").stat()

@@ -17,7 +17,7 @@ MOST_STATIONS = 15
 
 
 def found(path: str) -> Path | None:
-    """Return a file or folder of the repository, or of the package; None if there is none."""
+    """Return a file or folder of the repository, or of the package; None if it does not exist."""
     places = (ROOT / path, ROOT / "src/slowdust" / path)
     return next((place for place in places if place.exists()), None)
 

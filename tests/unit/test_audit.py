@@ -1,4 +1,4 @@
-"""What an audit of dependencies says: it never passes for one where nothing was asked."""
+"""Messages of the audit of dependencies: it says so if no service answered."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_steps_whose_sessions_end_are_not_observed() -> None:
     assert len(sentences) == 1
 
 
-def test_least_rows_are_those_of_the_range() -> None:
+def test_least_rows_match_the_range() -> None:
     rows = {test.name: test.least_rows for test in (*MICRO.tests, *SLAP.tests)}
     assert rows["random-points.1000.pre"] == 1000
     assert rows["read-only.10"] == 10
@@ -74,7 +74,7 @@ def test_least_rows_are_those_of_the_range() -> None:
     assert rows["range-si-covered.1000"] == 1000
 
 
-def test_slap_is_told_in_response_times() -> None:
+def test_slap_is_reported_in_response_times() -> None:
     assert (SLAP.headline, MICRO.headline) == (Headline.RESPONSE_TIME, Headline.RATE)
     assert [test.name for test in SLAP.tests if test.writes] == [
         "update-same-indexed",
@@ -89,7 +89,7 @@ def test_groups_are_found_by_benchmark_and_test() -> None:
     assert known_group("shop", "scan", None) is None
     assert known_group("slap", "scan", None) is None
     assert known_group("sysbench", "load", None) is Group.LOAD
-    with pytest.raises(UsageError, match="there is no benchmark"):
+    with pytest.raises(UsageError, match="'tpcc'"):
         benchmark("tpcc")
 
 

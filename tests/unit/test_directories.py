@@ -1,4 +1,4 @@
-"""What root does in directories whose owner puts other things in the place of what is there."""
+"""Root works in directories whose owner replaces files, links and directories."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ def test_a_link_in_the_place_of_a_directory_is_not_opened(
     link.symlink_to(secret)
     give(link, account)
     with (
-        pytest.raises(ReplacedError, match=f"^{link} is not a directory any more"),
+        pytest.raises(ReplacedError, match=f"^{link} "),
         AccountDirectory.opened(link, account),
     ):
         pass
-    with pytest.raises(ReplacedError, match=f"^{link} is not a directory any more"):
+    with pytest.raises(ReplacedError, match=f"^{link} "):
         remove_directory(link, account)
     assert (secret / "file").exists()
 
 
 @as_root
-def test_a_directory_of_somebody_else_is_not_opened(secret: Path, account: Account) -> None:
+def test_a_foreign_directory_is_not_opened(secret: Path, account: Account) -> None:
     with (
-        pytest.raises(ReplacedError, match=f"not a directory of the user {account.name}"),
+        pytest.raises(ReplacedError, match=f"directory of the user {account.name}"),
         AccountDirectory.opened(secret, account),
     ):
         pass
@@ -108,7 +108,7 @@ def test_only_regular_files_of_the_account_are_read(
     put(place / "postmaster.pid", secret)
     with (
         AccountDirectory.opened(place, account) as opened,
-        pytest.raises(ReplacedError, match=r"postmaster\.pid is not a regular file"),
+        pytest.raises(ReplacedError, match=r"postmaster\.pid .*regular file"),
     ):
         opened.read("postmaster.pid", 100)
 
@@ -121,9 +121,7 @@ def test_a_file_of_the_account_is_read_to_a_limit(place: Path, account: Account)
             opened.read("gone", 4)
 
 
-def test_what_is_deleted_is_never_behind_a_link(
-    place: Path, secret: Path, account: Account
-) -> None:
+def test_deletion_does_not_follow_links(place: Path, secret: Path, account: Account) -> None:
     (place / "folder").mkdir()
     (place / "folder" / "to-secret").symlink_to(secret)
     (place / "to-secret").symlink_to(secret)
@@ -131,7 +129,7 @@ def test_what_is_deleted_is_never_behind_a_link(
     with AccountDirectory.opened(place, account) as opened:
         opened.unlink("to-file")
         opened.unlink("gone")
-        with pytest.raises(ReplacedError, match="folder is not a file any more"):
+        with pytest.raises(ReplacedError, match="folder is no longer a file"):
             opened.unlink("folder")
         assert opened.names() == ["folder", "to-secret"]
     remove_directory(place, account)
@@ -169,14 +167,14 @@ def test_links_on_the_way_to_a_file_are_refused(
     assert files_below(place / "other", "*/1") == [], "as deep as the pattern, from there"
     assert files_below(place, "**/1") == [place / "other" / "1"]
     with (
-        pytest.raises(ReplacedError, match="base is not a directory any more"),
+        pytest.raises(ReplacedError, match="base "),
         file_below(place, place / "base" / "file", account),
     ):
         pass
 
 
 @as_root
-def test_a_socket_on_which_somebody_else_listens_is_not_the_servers(
+def test_a_foreign_socket_is_not_the_servers(
     place: Path, open_dir: Path, listener: socket.socket, account: Account
 ) -> None:
     (place / "mysql.sock").symlink_to(open_dir / "listener")
@@ -188,12 +186,10 @@ def test_a_socket_on_which_somebody_else_listens_is_not_the_servers(
 
 
 @as_root
-def test_a_directory_of_somebody_else_is_not_given_to_the_account(
-    open_dir: Path, account: Account
-) -> None:
+def test_a_foreign_directory_is_not_given_to_the_account(open_dir: Path, account: Account) -> None:
     others = open_dir / "others"
     others.mkdir()
     os.chown(others, account.uid + 1, account.gid)
-    with pytest.raises(OSError, match="belongs to somebody else"):
+    with pytest.raises(OSError, match=str(others)):
         account.make_owner_of(others)
     assert others.stat().st_uid == account.uid + 1

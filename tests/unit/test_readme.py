@@ -1,4 +1,4 @@
-"""What README, docs and the Containerfile say of the catalog and of the sources is true."""
+"""README, docs and the Containerfile agree with the catalog and the sources."""
 
 from __future__ import annotations
 
@@ -18,6 +18,15 @@ CONTAINERFILE = (ROOT / "Containerfile").read_text()
 def series(dbms: str, version: str) -> str:
     """Return the series of a version as it is spoken of: 17 of Postgres, 8.0 of the others."""
     return ".".join(map(str, version_parts(version)[: 1 if dbms == "postgres" else 2]))
+
+
+PAGES = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("dbms", ["Postgres", "MySQL", "MariaDB"])
@@ -43,6 +52,15 @@ def test_the_index_has_every_page_of_docs_and_links_lead_somewhere() -> None:
     pages = re.findall(r"\]\(((?:docs|examples)[^)#]*)", README)
     assert pages
     assert [page for page in pages if not (ROOT / page).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_files_and_headings(page: Path) -> None:
+    for link in re.findall(r"\]\((?!http)([^)\s]+)\)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
 
 
 def test_the_containerfile_copies_what_is_there_and_not_ignored() -> None:

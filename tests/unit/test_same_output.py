@@ -94,9 +94,7 @@ def test_files_may_differ_as_a_whole(tmp_path: Path, old: Path) -> None:
     assert names(compare(old, new, read_intended(rules / "x"))) == ({"report.md"}, set())
 
 
-def test_what_the_earlier_revision_cannot_print_is_new_and_what_is_lost_differs(
-    tmp_path: Path, old: Path
-) -> None:
+def test_new_outputs_are_new_and_lost_outputs_differ(tmp_path: Path, old: Path) -> None:
     (old / "diff").write_text(f"no such command{FAILED}exit code 2\n")
     new = write(tmp_path / "new", {"diff": "same", "more": "text", "report.md": f"{FAILED}x"})
     assert names(compare(old, new)) == ({"report.md", "page.html"}, {"diff", "more"})

@@ -1,4 +1,4 @@
-"""A secret shows its text to whoever asks for it, and to nobody else."""
+"""A secret shows its text only on request."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def folders(results: Path) -> dict[str, Folder]:
-    """The experiments by their paths below the results folder, also those of studies."""
+    """The experiments, with the steps of studies, by their paths below the results folder."""
     paths = [path.parent for path in results.rglob("slices.ndjson")]
     return {str(path.relative_to(results)): Folder(path) for path in sorted(paths)}
 

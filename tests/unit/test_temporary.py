@@ -118,7 +118,7 @@ def test_one_that_is_half_made_or_half_removed_is_removed(parent: Path) -> None:
     assert list(parent.iterdir()) == []
 
 
-def test_what_is_not_its_own_stays(parent: Path, precious: Path) -> None:
+def test_foreign_tables_stay(parent: Path, precious: Path) -> None:
     kept = [made_by_hand(parent, "g"), made_by_hand(parent, "3", "something", "lock")]
     (parent / f".slowdust-tmp-{'4' * 16}").symlink_to(precious)
     kept.append(made_by_hand(parent, "5"))

@@ -119,7 +119,7 @@ def reasons() -> Iterator[Reasons]:
     sampled.stop()
 
 
-def test_seconds_are_those_of_the_program_that_runs(reasons: Reasons, tmp_path: Path) -> None:
+def test_seconds_match_the_program_that_runs(reasons: Reasons, tmp_path: Path) -> None:
     compiler = tmp_path / "cc"
     shutil.copy(shutil.which("sleep") or "/bin/sleep", compiler)
     seconds: dict[str, float] = {}
@@ -130,7 +130,7 @@ def test_seconds_are_those_of_the_program_that_runs(reasons: Reasons, tmp_path: 
         process.kill()
 
 
-def test_seconds_after_a_kill_are_those_of_the_kill(reasons: Reasons) -> None:
+def test_seconds_after_a_kill_match_the_kill(reasons: Reasons) -> None:
     seconds: dict[str, float] = {}
     while not seconds.get("kill"):
         with subprocess.Popen([shutil.which("sleep") or "/bin/sleep", "60"]) as process:

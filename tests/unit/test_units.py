@@ -1,4 +1,5 @@
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.units import (
     format_duration,
@@ -37,7 +38,7 @@ def test_reads_durations(text: str, seconds: float) -> None:
 
 @pytest.mark.parametrize("text", ["banana", "", "5 minutes", "-3s", "0s", "0", "3m banana", "5M"])
 def test_refuses_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match=r"such as 30s or 5m|write 250ms, 30s, 5m, 5min or 1h30m"):
+    with pytest.raises(ValueError, match=r"30s.* 5m"):
         parse_duration(text)
 
 
@@ -59,7 +60,7 @@ def test_reads_counts(text: str, count: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "many", "1.5", "1m", "-1", "1MB", "1e", "inf", "1e999"])
 def test_refuses_what_is_no_count(text: str) -> None:
-    with pytest.raises(ValueError, match="write 5000, 20k, 1M or 1e6"):
+    with pytest.raises(ValueError, match="5000, 20k, 1M or 1e6"):
         parse_count(text)
 
 
@@ -81,7 +82,7 @@ def test_reads_sizes(text: str, size: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "MB", "-1MB", "1 XB", "0.3B", "much"])
 def test_refuses_what_is_no_size(text: str) -> None:
-    with pytest.raises(ValueError, match="is not a size: write 64kB, 256MB"):
+    with pytest.raises(ValueError, match="64kB, 256MB"):
         parse_size(text)
 
 
@@ -93,16 +94,17 @@ def test_reads_percentages(text: str, share: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    "text",
     [
-        ("wide", "write 3% or 0.5%"),
-        ("-3%", "write 3% or 0.5%"),
-        ("0.03", "may mean 0.03% or 3%: write it with its sign"),
+        "wide",
+        "-3%",
+        "0.03",
     ],
 )
-def test_refuses_what_is_no_percentage_or_two(text: str, complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
+def test_refuses_what_is_no_percentage_or_two(text: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(ValueError) as error:
         parse_percentage(text)
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_headers_of_gigabytes_are_refused(tmp_path: Path, kind: bytes) -> None:
     long = tarfile.TarInfo("././@LongLink")
     long.type, long.size = kind, 8 << 30
     (tmp_path / "long.tar").write_bytes(long.tobuf(tarfile.GNU_FORMAT) + bytes(10_000))
-    with pytest.raises(UnsafeArchive, match=r"^long\.tar: cannot be unpacked: a header of 8,589,"):
+    with pytest.raises(UnsafeArchive, match=r"^long\.tar: .* 8,589,"):
         unpack(tmp_path / "long.tar", tmp_path / "folder")
 
 
@@ -279,7 +279,7 @@ def test_sparse_files_are_refused(tmp_path: Path) -> None:
     sparse = tarfile.TarInfo("a")
     sparse.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}
     (tmp_path / "sparse.tar").write_bytes(sparse.tobuf() + b"9" * 10_000)
-    with pytest.raises(UnsafeArchive, match=r"^sparse\.tar: cannot be unpacked: a sparse file"):
+    with pytest.raises(UnsafeArchive, match=r"^sparse\.tar: .*sparse file"):
         unpack(tmp_path / "sparse.tar", tmp_path / "folder")
 
 

@@ -13,7 +13,7 @@ def test_an_operation_is_what_the_rate_counts(unit: str, one: str) -> None:
     assert operation(unit) == one
 
 
-def test_long_names_are_told_by_what_they_do_not_have_in_common() -> None:
+def test_long_names_are_reported_by_what_they_do_not_have_in_common() -> None:
     mallocs = [f"mysql@8.0.40:z11e_{name}_c32r128+rel_o2nofp" for name in ("glibc", "jemalloc")]
     configs = ["mysql@8.0.40:small", "mysql@8.0.40:large"]
 

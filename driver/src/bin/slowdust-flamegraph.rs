@@ -1,8 +1,8 @@
-//! Draws flame graphs: call stacks on standard input become an SVG on standard output.
+//! Draws flame graphs: reads call stacks from standard input and writes an SVG to standard output.
 //!
-//! A line is `outer;inner 120`, or `outer;inner 100 120` of a differential graph: the second number
-//! is the width, and the colour shows how it differs from the first. `--negate` shows how the first
-//! differs from the second. `inferno` draws; this program has its command line and its options.
+//! A line is `outer;inner 120`, or `outer;inner 100 120` in a differential graph: the second number
+//! is the width, and the colour shows the difference from the first. `--negate` shows the difference
+//! in the other direction. `inferno` draws; this program adds its command line and its options.
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -11,7 +11,7 @@ use inferno::flamegraph::color::{BackgroundColor, BasicPalette, Color};
 use inferno::flamegraph::{self, Options, Palette, TextTruncateDirection};
 use lexopt::prelude::*;
 
-/// Share of the whole width, in percent, below which a frame is not drawn.
+/// Frames narrower than this percentage of the whole width are not drawn.
 const MIN_WIDTH: f64 = 0.2;
 
 const WHITE: Color = Color {
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Returns the options of a graph: the same stacks always give the same bytes.
+/// Return the options of a graph. The same stacks always give the same bytes.
 fn options() -> Result<Options<'static>, String> {
     let mut options = Options::default();
     let mut arguments = lexopt::Parser::from_env();

@@ -8,7 +8,7 @@ use super::{Client, Context, Progress};
 use crate::measure::{Clock, Next, Pace};
 use crate::wire::Failure;
 
-/// Run the client's slice, until another client's failure has set `abandoned` and made it void.
+/// Run the client's slice, until another client's failure sets `abandoned`, which makes it invalid.
 pub fn run<C: Clock>(
     client: &mut Client,
     pace: &mut Pace,

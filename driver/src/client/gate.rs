@@ -1,6 +1,6 @@
-//! A gate keeps an inserter and a deleter together: the deleter removes only rows that the inserter has
-//! added, and the inserter is ahead by a few statements at most. No thread spins, and only a thread
-//! that waits is woken. A wake-up costs at least as much as a statement, so a thread that may sleep for
+//! A gate keeps an inserter and a deleter in step: the deleter removes only rows that the inserter has
+//! added, and the inserter is at most a few statements ahead. No thread spins, and only a waiting
+//! thread is woken. A wake-up costs at least as much as a statement, so a thread that may sleep for
 //! several statements is woken once for all of them.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// Statements by which the inserter may be ahead.
+/// Most statements that the inserter may be ahead.
 const LEAD: u64 = 4;
 
-/// The amount of work for which a thread that waits is woken.
+/// The amount of work that justifies waking a waiting thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakePolicy {
-    /// One statement: a statement that is due must not wait for the next.
+    /// One statement: a due statement must not wait for the next.
     Immediate,
-    /// As many statements as leave the other side some work meanwhile.
+    /// As many statements as leave the other side with some work meanwhile.
     Batched,
 }
 
@@ -44,13 +44,13 @@ pub trait StartCondition {
     /// Wait until the answer may change, but at most for this time.
     fn wait(&self, at_most: Option<Duration>);
 
-    /// Return the time after which a thread of many clients, which nobody wakes, has to ask again.
+    /// Return the time after which a thread of many clients, which nothing wakes, has to ask again.
     fn ask_again(&self) -> Option<Duration> {
         None
     }
 }
 
-/// The condition of a client that depends on no other.
+/// The condition of a client that does not depend on other clients.
 pub struct Unconditional;
 
 impl StartCondition for Unconditional {
@@ -61,7 +61,7 @@ impl StartCondition for Unconditional {
     fn wait(&self, _: Option<Duration>) {}
 }
 
-/// The condition of a client that works beside others: they have not ended.
+/// The condition of a background client: the foreground session has not stopped.
 pub struct Beside<'a> {
     pub ended: &'a AtomicBool,
 }
@@ -88,7 +88,7 @@ pub struct Gate {
     wake_policy: WakePolicy,
     inserted: AtomicU64,
     deleted: AtomicU64,
-    /// True if the inserter has ended, or is at the end of its chunk.
+    /// True if the inserter has finished, or is at the end of its chunk.
     closed: AtomicBool,
     inserter: Waiter,
     deleter: Waiter,
@@ -101,7 +101,7 @@ pub enum GateSide {
 }
 
 impl GateSide {
-    /// Let both sides go on after the end of a chunk.
+    /// Resume both sides after the end of a chunk.
     pub fn open(&self) {
         let (Self::Inserter(gate) | Self::Deleter(gate)) = self;
         gate.closed.store(false, Ordering::SeqCst);
@@ -133,7 +133,7 @@ impl Gate {
         self.deleted.load(Ordering::SeqCst)
     }
 
-    /// Return the number of rows that were inserted and are still to be deleted.
+    /// Return the number of inserted rows that are still to be deleted.
     pub fn owed(&self) -> u64 {
         self.inserted().saturating_sub(self.deleted())
     }
@@ -148,19 +148,19 @@ impl Gate {
         self.inserter.wake_unless(|| self.keeps_inserter());
     }
 
-    /// Tell the deleter that the inserter has ended, or is at the end of its chunk.
+    /// Notify the deleter that the inserter has finished, or is at the end of its chunk.
     pub fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);
         self.deleter.wake_unless(|| self.keeps_deleter());
     }
 
-    /// Return whether a deleter that sleeps has to sleep on.
+    /// Return whether a sleeping deleter has to keep sleeping.
     fn keeps_deleter(&self) -> bool {
         let closed = self.closed.load(Ordering::SeqCst);
         !closed && self.owed() < self.wake_policy.statements() * self.rows_per_commit
     }
 
-    /// Return whether an inserter that sleeps has to sleep on.
+    /// Return whether a sleeping inserter has to keep sleeping.
     fn keeps_inserter(&self) -> bool {
         self.owed() > (LEAD - self.wake_policy.statements()) * self.rows_per_commit
     }
@@ -183,7 +183,7 @@ impl StartCondition for InserterSide<'_> {
 
 impl StartCondition for DeleterSide<'_> {
     fn start(&self) -> Start {
-        // Read first, so that all rows inserted before the end are seen.
+        // Read this first, so that all rows inserted before the end are seen.
         let closed = self.0.closed.load(Ordering::SeqCst);
         match self.0.owed() {
             owed if owed >= self.0.rows_per_commit => Start::Now,
@@ -208,8 +208,8 @@ struct Waiter {
 }
 
 impl Waiter {
-    /// Wait while `blocked`. The flag is set before the last look at the condition, and other threads
-    /// look at the flag after they have changed the condition: one of both sees the other.
+    /// Wait while `blocked`. The flag is set before the last check of the condition, and other threads
+    /// check the flag after they have changed the condition, so one of them sees the other's change.
     fn wait_while(&self, blocked: impl Fn() -> bool, at_most: Option<Duration>) {
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread::current());
         self.waiting.store(true, Ordering::SeqCst);

@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use crate::wire::{Failure, Kinds, Request, TextQueries, Value};
 
-/// A source of one client's operations. It owns all that it needs to compose them without allocating.
+/// A source of one client's operations. It owns everything that it needs to compose them without
+/// allocation.
 pub trait Generator: Send {
-    /// Make `operation` the one with this index in the test's sequence.
+    /// Fill `operation` with the operation of this index in the test's sequence.
     fn compose(&mut self, index: u64, operation: &mut Operation);
 
     /// Continue or end the operation, whose last call returned or changed `rows` rows.
@@ -25,12 +26,12 @@ pub trait Generator: Send {
 pub enum NextCall {
     /// The operation is complete; `rows` is the row count of its last call.
     Done { rows: u64 },
-    /// The operation holds further calls now; `rows` is the row count of the last one so far.
+    /// The operation now has more calls; `rows` is the row count of the last one so far.
     Continue { rows: u64 },
 }
 
 /// One transaction, or one statement that commits by itself. All its values are fixed before it
-/// begins, so a retry repeats exactly the same.
+/// begins, so a retry repeats it exactly.
 #[derive(Debug, Default, PartialEq)]
 pub struct Operation {
     pub calls: Vec<Call>,
@@ -46,7 +47,7 @@ pub struct Call {
     pub expected: Expected,
 }
 
-/// The form in which a statement is sent; ranges are of the operation's values and text.
+/// The form of a statement for sending; ranges refer to the operation's values and text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     Prepared {
@@ -57,7 +58,7 @@ pub enum Form {
     Text(Range<usize>),
 }
 
-/// The number of rows that a statement returns or changes, where the data defines it.
+/// The number of rows that a statement returns or changes, if the data determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Expected {
     Anything,
@@ -72,7 +73,7 @@ impl Expected {
         }
     }
 
-    /// Write what is wrong with a row count that is not admitted.
+    /// Describe a row count that is not admitted.
     pub fn refusal(self, rows: u64) -> String {
         match self {
             Self::Anything => format!("row count {rows}"),
@@ -106,7 +107,7 @@ impl Operation {
         }
     }
 
-    /// Append a value as SQL to the text; a text value is one of this operation. `doubled` is the
+    /// Append a value as SQL to the text; a text value refers to this operation. `doubled` is the
     /// dialect's.
     pub fn write_literal(&mut self, value: Value, doubled: &[u8]) {
         match value {

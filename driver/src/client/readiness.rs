@@ -1,4 +1,4 @@
-//! A thread for many clients: it serves each client whose reply has come, and sleeps when there is
+//! A thread for many clients: it serves each client whose reply has arrived, and sleeps when there is
 //! none. The busier the server, the more replies one wake-up finds.
 
 use std::cmp::Reverse;
@@ -16,7 +16,7 @@ use super::{Client, Context, Progress};
 use crate::measure::{Clock, Nanosecond, Next, Pace};
 use crate::wire::Failure;
 
-/// Clients that wait for their next operation to be due.
+/// Clients that wait until their next operation is due.
 type Waiting = BinaryHeap<Reverse<(Nanosecond, usize)>>;
 
 /// The epoll set of a thread's clients, kept from slice to slice.
@@ -25,14 +25,14 @@ pub struct Readiness {
 }
 
 impl Readiness {
-    /// Watch the clients under their places in the slice.
+    /// Watch the clients by their indices in the slice.
     pub fn watch(clients: &[Client]) -> Result<Self, Failure> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(Failure::connection)?;
         for (place, client) in clients.iter().enumerate() {
             let data = epoll::EventData::new_u64(place as u64);
             let Some(descriptor) = client.connection().descriptor() else {
                 return Err(Failure::usage(
-                    "a client without a server has a thread of its own",
+                    "a client without a server needs a thread of its own",
                 ));
             };
             epoll::add(&epoll, descriptor, data, epoll::EventFlags::IN)
@@ -61,7 +61,7 @@ impl Readiness {
     }
 }
 
-/// Run the slice of all clients, each with its pace, until the condition allows no further operation.
+/// Run the slice of all clients, each with its pace, while the condition allows further operations.
 pub fn run_when<C: Clock>(
     condition: &impl StartCondition,
     clients: &mut [Client],
@@ -101,7 +101,7 @@ struct Slice<'a, 'b, C, S> {
     context: &'a mut Context<'b, C>,
     waiting: Waiting,
     condition: &'a S,
-    /// The number of clients with an operation under way.
+    /// The number of clients with a running operation.
     busy: usize,
 }
 

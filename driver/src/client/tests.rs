@@ -12,7 +12,7 @@ use crate::protocol::job::Arrivals;
 use crate::wire::{Kinds, ServerError, Table, TextQueries, Traffic};
 use operation::{Call, Expected, Form};
 
-/// The server's answer to one request, and the time that it takes.
+/// The server's answer to one request, and its duration.
 #[derive(Clone)]
 struct Step {
     takes: Nanosecond,
@@ -99,7 +99,7 @@ impl Connection for Script {
     }
 }
 
-/// The clock that the scripted server moves.
+/// The clock that the scripted server advances.
 struct ScriptClock(Arc<Mutex<Nanosecond>>);
 
 impl Clock for ScriptClock {
@@ -113,7 +113,7 @@ impl Clock for ScriptClock {
     }
 }
 
-/// Operations of a number of prepared statements, each of one row.
+/// Operations of a number of prepared statements, each with one row.
 struct Statements(usize);
 
 impl Generator for Statements {
@@ -167,6 +167,22 @@ fn run(statements: usize, steps: &[Step], then: Option<Step>, mut pace: Pace) ->
 
 fn until(time: Nanosecond) -> Pace {
     Pace::new(End::At(time), None)
+}
+
+#[test]
+fn clients_share_the_operations_in_turn() {
+    let operations = |client| {
+        let place = Place {
+            client,
+            clients: 3,
+            first: 10,
+        };
+        [0, 1, 2].map(|position| place.operation(position))
+    };
+    assert_eq!(
+        [0, 1, 2].map(operations),
+        [[10, 13, 16], [11, 14, 17], [12, 15, 18]]
+    );
 }
 
 #[test]
@@ -290,7 +306,7 @@ fn a_lost_connection_ends_the_slice() {
 #[test]
 fn an_open_loop_measures_from_the_time_that_was_due() {
     let stream = Sequence::new(1, "arrivals").stream(0);
-    // Every 20 ns an operation of 10 ns; the first takes 45, so the three behind it are late.
+    // Every 20 ns an operation of 10 ns; the first takes 45, so the next three are late.
     let schedule = Schedule::new(5e7, Arrivals::Uniform, 0, 1, stream);
     let slow = Step {
         takes: 45,

@@ -2,18 +2,18 @@
 
 use super::{mix, Sequence};
 
-/// Rounds of a balanced Feistel network, with which it is a strong pseudo-random permutation (Luby
-/// and Rackoff: "How to construct pseudorandom permutations from pseudorandom functions", 1988).
+/// Rounds that make a balanced Feistel network a strong pseudo-random permutation (Luby and Rackoff:
+/// "How to construct pseudorandom permutations from pseudorandom functions", 1988).
 const ROUNDS: usize = 4;
 
-/// A permutation of `0..bound`, one of many that a key chooses from.
+/// A permutation of `0..bound`, one of many that a key selects.
 ///
-/// A Feistel network permutes the smallest even number of bits that holds the range; a number
-/// outside of the range is permuted again until it is inside, at most four times on average (cycle
-/// walking; Black and Rogaway: "Ciphers with arbitrary finite domains", 2002). It has no state, so
-/// the places can be visited in any order. Multiplication by a coprime stride would be a
-/// permutation too, but a lattice: for some bounds it keeps returning to the neighbours of places
-/// it has been to, for others it visits all pages of a table before it visits one again.
+/// A Feistel network permutes the smallest even number of bits that holds the range; a number outside
+/// of the range is permuted again until it is inside, at most four times on average (cycle walking;
+/// Black and Rogaway: "Ciphers with arbitrary finite domains", 2002). It has no state, so the
+/// positions can be visited in any order. Multiplication by a coprime stride would be a permutation
+/// too, but a lattice: for some bounds it keeps returning to neighbours of earlier positions, for
+/// others it visits all pages of a table before it visits one again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Permutation {
     bound: u64,
@@ -34,7 +34,7 @@ impl Permutation {
         }
     }
 
-    /// Return the number at `place`, which is counted modulo the bound.
+    /// Return the number at `place`, modulo the bound.
     pub fn at(&self, place: u64) -> u64 {
         let mut number = self.encipher(place % self.bound);
         while number >= self.bound {

@@ -3,8 +3,8 @@
 use super::Stream;
 
 /// A sampler without repetition. Floyd's algorithm (Bentley and Floyd: "A sample of brilliance",
-/// 1987) needs exactly one draw per number, even when the sample is nearly the whole range; the set
-/// of drawn numbers is kept from sample to sample and emptied by a stamp.
+/// 1987) needs exactly one draw per number, even if the sample is nearly the whole range. The set of
+/// drawn numbers is reused for each sample and emptied by a stamp.
 #[derive(Clone, Debug)]
 pub struct DistinctSampler {
     slots: Vec<Slot>,
@@ -26,8 +26,8 @@ impl DistinctSampler {
         }
     }
 
-    /// Call `take` with `count` different numbers of `1..=bound`, in no particular order. `count`
-    /// must be at most `bound` and the largest sample.
+    /// Call `take` with `count` distinct numbers of `1..=bound`, in no particular order. `count` must
+    /// not exceed `bound` or the largest sample.
     pub fn sample(
         &mut self,
         stream: &mut Stream,

@@ -1,8 +1,8 @@
-//! Zipfian keys with a bound.
+//! Bounded Zipfian keys.
 
 use super::Stream;
 
-/// A source of keys of `1..=bound`, the `r`-th most frequent with a probability proportional to
+/// A source of keys of `1..=bound`; the `r`-th most frequent key has a probability proportional to
 /// `r^-exponent`.
 ///
 /// Rejection-inversion (Hörmann and Derflinger: "Rejection-inversion to generate variates from
@@ -17,7 +17,7 @@ pub struct Zipf {
     area_low: f64,
     /// The same at the right end, `bound` + 0.5.
     area_high: f64,
-    /// The distance from the hat's inverse at which a candidate is accepted at once.
+    /// The distance from the hat's inverse at which a candidate is accepted immediately.
     squeeze: f64,
     stride: u64,
 }
@@ -45,7 +45,7 @@ impl Zipf {
         1 + ((u128::from(rank) * u128::from(self.stride)) % u128::from(self.bound)) as u64
     }
 
-    /// Return the next rank, 1 the most frequent.
+    /// Return the next rank; 1 is the most frequent.
     pub fn rank(&self, stream: &mut Stream) -> u64 {
         loop {
             let area = self.area_high + stream.unit() * (self.area_low - self.area_high);
@@ -73,8 +73,8 @@ impl Zipf {
     }
 }
 
-/// Return a number without a common factor with `bound`, near its golden section: multiplying by it
-/// permutes the ranks and keeps neighbours far apart.
+/// Return a number coprime to `bound`, near its golden section: multiplying by it permutes the ranks
+/// and separates neighbours widely.
 fn scattering_stride(bound: u64) -> u64 {
     let golden = (bound as f64 * 0.618_033_988_749_895) as u64;
     (golden.max(1)..)

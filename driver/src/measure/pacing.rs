@@ -1,5 +1,5 @@
-//! The pace of a client: the times at which operations begin and at which a slice ends. Time is an
-//! argument in this module.
+//! The pace of a client: when operations begin and when a slice ends. Time is an argument in this
+//! module.
 
 use crate::keys::Stream;
 use crate::protocol::job::{Arrivals, Second};
@@ -9,15 +9,15 @@ pub type Nanosecond = u64;
 
 pub const NANOSECONDS: f64 = 1e9;
 pub const SECOND: Nanosecond = 1_000_000_000;
-/// The longest slice or step, a year: one that is meant to run for ever still fits a clock.
+/// The longest slice or step, a year, so that even an endless one fits a clock.
 const LONGEST: Second = 365.0 * 86_400.0;
 
-/// Return whether a slice or step can take this time.
+/// Return whether this is a possible length of a slice or step.
 pub fn is_duration(seconds: Second) -> bool {
     seconds > 0.0 && seconds <= LONGEST
 }
 
-/// Return whether operations can be due at this rate.
+/// Return whether this is a possible rate of operations.
 pub fn is_rate(per_second: f64) -> bool {
     per_second > 0.0 && per_second.is_finite()
 }
@@ -34,7 +34,7 @@ pub trait Clock {
 /// The next action of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Begin an operation; in an open loop it was due at that time.
+    /// Begin an operation; in an open loop with the time at which it was due.
     Begin(Option<Nanosecond>),
     /// Ask for the next action at that time.
     Wait(Nanosecond),
@@ -46,13 +46,13 @@ pub enum Next {
 #[derive(Debug)]
 pub struct Pace {
     end: End,
-    /// The end of the chunk under way, if it is not that of the work.
+    /// The end of the current chunk, unless it is the end of the work.
     pause: Option<End>,
     schedule: Option<Schedule>,
     responses: Responses,
 }
 
-/// The instant from which an operation's response time counts.
+/// The start of an operation's response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Responses {
     /// The time at which the operation was due, if there is a schedule: lateness is part of the
@@ -64,9 +64,9 @@ enum Responses {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The time from which no operation begins or is due.
+    /// The time after which no operation begins or is due.
     At(Nanosecond),
-    /// The time from which no operation begins, even if it was due before.
+    /// The time after which no operation begins, even if it was due before.
     Cutoff(Nanosecond),
     /// The client's position at which it stops.
     Position(u64),
@@ -84,13 +84,12 @@ impl Pace {
         }
     }
 
-    /// Return the pace of a client that ends only when another one has ended.
+    /// Return the pace of a client that stops only when another one has stopped.
     pub fn endless() -> Self {
         Self::new(ENDLESS, None)
     }
 
-    /// Return the pace of a writer in the background, which catches up until the cutoff when it is
-    /// late.
+    /// Return the pace of a background writer, which catches up until the cutoff if it is late.
     pub fn background(cutoff: Nanosecond, schedule: Schedule) -> Self {
         Self {
             end: End::Cutoff(cutoff),
@@ -100,8 +99,8 @@ impl Pace {
         }
     }
 
-    /// End the work at the end of a chunk, if that comes first: at a time, or at a position, which
-    /// is not that of a client that works at the pace of another or catches up until a cutoff.
+    /// Set the end of a chunk, if it comes before the end of the work: a time, or a position. A
+    /// position does not apply to a client that follows another one or catches up until a cutoff.
     pub fn pause(&mut self, at: Option<End>) {
         self.pause = match (at, self.end) {
             (Some(End::Position(_)), End::Cutoff(_) | ENDLESS) => None,
@@ -111,8 +110,8 @@ impl Pace {
         };
     }
 
-    /// Return whether the work is at its end, and not only at that of a chunk. A client that ends
-    /// only when another one has ended is always at its end.
+    /// Return whether this is the end of the work, not only of a chunk. A client that stops only when
+    /// another one has stopped is always at its end.
     pub fn is_over(&self, clock: &impl Clock, finished: Nanosecond, position: u64) -> bool {
         self.end == ENDLESS || self.reaches(self.end, clock, finished, position)
     }
@@ -126,7 +125,7 @@ impl Pace {
         }
     }
 
-    /// Return the time from which no operation may begin that is not due before it.
+    /// Return the time after which no operation may begin unless it is due before.
     pub fn deadline(&self) -> Option<Nanosecond> {
         let ends = [Some(self.end), self.pause];
         let times = ends.into_iter().flatten().filter_map(|end| match end {
@@ -145,11 +144,10 @@ impl Pace {
         }
     }
 
-    /// Return the next action of a client whose last operation ended at `finished`. In a closed
-    /// loop the next one begins right then, so that no clock has to be read; in an open loop all
-    /// operations that are due before the end begin, however late they are, unless there is a
-    /// cutoff.
-    #[inline(always)] // every operation of every loop asks
+    /// Return the next action of a client whose last operation ended at `finished`. In a closed loop
+    /// the next one begins at that instant, so the clock need not be read. In an open loop all
+    /// operations that are due before the end begin, however late, unless there is a cutoff.
+    #[inline(always)] // called for every operation
     pub fn next(&mut self, clock: &impl Clock, finished: Nanosecond, position: u64) -> Next {
         let due = self.schedule.as_ref().map(Schedule::due);
         let reaches = |end| self.reaches(end, clock, finished, position);
@@ -163,7 +161,7 @@ impl Pace {
         }
     }
 
-    /// Return whether an operation that failed may be tried again at this time.
+    /// Return whether a failed operation may be retried at this time.
     pub fn allows_retry(&self, now: Nanosecond) -> bool {
         match (self.end, &self.schedule) {
             (End::At(time), None) | (End::Cutoff(time), _) => now < time,
@@ -209,10 +207,9 @@ impl Schedule {
         schedule
     }
 
-    /// Return the number of operations to come that are due before `end`, if they are evenly
-    /// spaced.
+    /// Return the number of remaining operations that are due before `end`, for even spacing.
     pub fn due_before(&self, end: Nanosecond) -> u64 {
-        // This is less than any gap that matters, and more than rounding adds.
+        // Less than any relevant gap, and more than rounding errors.
         const HAIR: f64 = 1e-6;
         ((end as f64 - self.due) / self.mean_gap - HAIR).ceil() as u64
     }
@@ -221,7 +218,7 @@ impl Schedule {
         self.due.round() as Nanosecond
     }
 
-    /// Move on to the next operation, and return the time at which this one was due.
+    /// Advance to the next operation, and return the time at which this one was due.
     fn advance(&mut self) -> Nanosecond {
         let due = self.due();
         self.passed += 1;

@@ -9,7 +9,7 @@ use nix::time::{clock_gettime, ClockId};
 use crate::protocol::event::ClientUse;
 use crate::protocol::job::Second;
 
-/// The use of one thread since it began or between two readings.
+/// The use of one thread since it was started or between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ThreadUse {
     pub cpu: Second,
@@ -22,7 +22,7 @@ pub struct ThreadUse {
 impl ThreadUse {
     /// Read the use of the calling thread.
     pub fn now() -> Self {
-        // By the C library: rustix reads this clock from the vDSO, which valgrind hides.
+        // Through the C library: rustix reads this clock from the vDSO, which valgrind hides.
         let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
         let time = time.expect("every thread has its clock");
         let usage = getrusage(UsageWho::RUSAGE_THREAD).expect("every thread has its usage");
@@ -36,7 +36,7 @@ impl ThreadUse {
     }
 
     /// Return the use since an earlier reading. The clock counts nanoseconds, but only the kernel's
-    /// coarser accounting separates user from system time: it gives the shares, the clock the sum.
+    /// coarser accounting separates user from system time, so it determines the shares.
     pub fn since(self, earlier: Self) -> Self {
         let cpu = self.cpu - earlier.cpu;
         let user = (self.user - earlier.user).max(0.0);

@@ -1,5 +1,5 @@
-//! The window of a measurement. All times of the measurement count from its opening, without those
-//! between windows.
+//! The window of a measurement. All times of the measurement count from its opening and exclude the
+//! time between windows.
 
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,21 +14,21 @@ use crate::wire::Failure;
 #[derive(Default)]
 pub struct Window {
     clock: OnceLock<WindowClock>,
-    /// The time of the measurement before this window, which is one of several.
+    /// The time of the measurement before this window, if there are several.
     before: Nanosecond,
 }
 
 /// The clock of an open window.
 #[derive(Clone, Copy)]
 pub struct WindowClock {
-    /// The monotonic clock's reading at which the measurement would have begun without a pause.
+    /// The monotonic clock's reading at which the measurement would have begun without pauses.
     zero: Nanosecond,
     /// Unix time at which the window opened.
     pub started: f64,
 }
 
 impl Window {
-    /// Return a window that goes on with a measurement that has taken this time so far.
+    /// Return a window that continues a measurement of this duration so far.
     pub fn after(before: Nanosecond) -> Self {
         Self {
             clock: OnceLock::new(),
@@ -57,7 +57,7 @@ impl Clock for WindowClock {
     }
 }
 
-/// Read the clock of `Instant`, as one number: a difference of two instants costs more than to read
+/// Read the clock of `Instant` as one number: the difference of two instants costs more than reading
 /// them, and every operation reads two.
 #[inline]
 fn monotonic() -> Nanosecond {
@@ -65,15 +65,15 @@ fn monotonic() -> Nanosecond {
     time.tv_sec() as Nanosecond * SECOND + time.tv_nsec() as Nanosecond
 }
 
-/// Ask the kernel for exact timers. By default it may combine timers within 50 us, which an open
-/// loop would see as lag. If it refuses, the lag is measured all the same.
+/// Ask the kernel for exact timers. By default it may combine timers within 50 us, which an open loop
+/// would see as lag. If it refuses, the lag is still measured.
 pub fn prefer_punctual_sleep() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Let the calling thread run on that CPU only; return the CPUs on which it could run before.
+/// Pin the calling thread to a CPU; return its previous CPUs.
 pub fn stay_on(cpu: u32) -> Result<CpuSet, Failure> {
-    let refused = |reason| Failure::usage(format!("a client cannot run on CPU {cpu}: {reason}"));
+    let refused = |reason| Failure::usage(format!("cannot run a client on CPU {cpu}: {reason}"));
     let mut set = CpuSet::new();
     if cpu as usize >= CpuSet::MAX_CPU {
         return Err(refused("there are fewer CPUs".to_owned()));
@@ -84,7 +84,7 @@ pub fn stay_on(cpu: u32) -> Result<CpuSet, Failure> {
     Ok(before)
 }
 
-/// Let the calling thread run on these CPUs.
+/// Restrict the calling thread to these CPUs.
 pub fn run_on(cpus: &CpuSet) -> Result<(), Failure> {
     sched_setaffinity(None, cpus).map_err(Failure::usage)
 }

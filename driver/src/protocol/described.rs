@@ -1,4 +1,4 @@
-//! Tables and tests that a command describes.
+//! Tables and tests that are described by commands.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use crate::protocol::job::Statements;
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribedTables {
-    /// Statements that are executed before any table is made.
+    /// Statements that are executed before any table is created.
     #[serde(default)]
     pub before: Vec<String>,
     pub tables: Vec<DescribedTable>,
@@ -23,19 +23,19 @@ pub struct DescribedTable {
     pub columns: Vec<DescribedColumn>,
     #[serde(default)]
     pub primary_key: Vec<String>,
-    /// Definitions between the parentheses of CREATE TABLE, beside columns and primary key.
+    /// Definitions within the parentheses of CREATE TABLE other than columns and primary key.
     #[serde(default)]
     pub constraints: Vec<String>,
-    /// What follows the parentheses.
+    /// The text after the parentheses.
     #[serde(default)]
     pub options: String,
-    /// Statements that are executed once the rows are there, in which `{index_options}` stands for
-    /// what the DBMS wants behind the columns of an index.
+    /// Statements that are executed after the rows are loaded. `{index_options}` is replaced by the
+    /// DBMS's options after the columns of an index.
     #[serde(default)]
     pub after: Vec<String>,
 }
 
-/// A column, whose values are never NULL unless a choice says so.
+/// A column. Its values are never NULL unless a choice says so.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribedColumn {
@@ -67,13 +67,13 @@ pub enum DescribedType {
     Vector {
         dimensions: u32,
     },
-    /// Any other type by its name, whose values are sent as texts that the server converts.
+    /// Any other type by name; its values are sent as text that the server converts.
     Sql {
         name: String,
     },
 }
 
-/// A test: the transactions of which an operation is one.
+/// A test; each operation is one of its transactions.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DescribedTest {
@@ -81,24 +81,23 @@ pub struct DescribedTest {
     #[serde(default)]
     pub session: Vec<String>,
     pub transactions: Vec<DescribedTransaction>,
-    /// Sets of tuples, of which statements draw.
+    /// Sets of tuples that statements draw from.
     #[serde(default)]
     pub samples: Vec<Vec<Vec<Literal>>>,
-    /// The part of its operations in measuring how fresh the data are that queries see.
+    /// The role of its operations in measuring the freshness of the data that queries see.
     #[serde(default)]
     pub freshness: Option<Freshness>,
 }
 
-/// The part that operations have in measuring freshness. A transaction writes its own index (that of
-/// the operation in the test's sequence) into the row of its client, whose number is
-/// index % clients.
+/// The role of operations in measuring freshness. A transaction writes its own index in the test's
+/// sequence into the row of its client, whose number is index % clients.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Freshness {
     /// Each operation writes such a row and commits.
     Writes,
-    /// Each operation leaves a transaction open, in whose snapshot this statement reads all rows, as
-    /// number and index, before it is committed.
+    /// Each operation leaves a transaction open. In its snapshot this statement reads all rows (number
+    /// and index), before it is committed.
     Reads { statement: String },
 }
 
@@ -106,7 +105,7 @@ pub enum Freshness {
 #[serde(deny_unknown_fields)]
 pub struct DescribedTransaction {
     pub name: String,
-    /// The share of operations, in proportion to the other weights.
+    /// The share of operations, relative to the other weights.
     #[serde(default = "equal_weight")]
     pub weight: f64,
     pub calls: Vec<DescribedCall>,
@@ -124,7 +123,7 @@ pub struct DescribedCall {
     pub rows: Option<u64>,
     #[serde(default = "prepared")]
     pub form: Statements,
-    /// Executions, one after the other, with other values each.
+    /// Consecutive executions, each with other values.
     #[serde(default = "one")]
     pub repeat: u32,
 }
@@ -149,8 +148,8 @@ pub struct DescribedValue {
     pub draw: Draw,
 }
 
-/// The source of a value, a function of the seed, of the table or test, and of an index: that of the
-/// row, or that of the operation in its sequence, from 0. Ranges include both ends.
+/// The source of a value: a function of the seed, of the table or test, and of an index (of the row,
+/// or of the operation in its sequence, from 0). Ranges include both ends.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "by", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Draw {
@@ -162,7 +161,7 @@ pub enum Draw {
     },
     /// `start + index / each % count`
     Cycle { start: i64, each: u64, count: u64 },
-    /// `values[index % n] + step * (index / n % count)`, where there are n values
+    /// `values[index % n] + step * (index / n % count)` for n values
     Listed {
         values: Vec<i64>,
         #[serde(default)]
@@ -179,9 +178,9 @@ pub enum Draw {
     },
     /// The most frequent numbers are scattered over the range.
     Zipf { low: i64, high: i64, exponent: f64 },
-    /// The first and the last of a number of adjacent ones: two values.
+    /// The first and the last of `count` adjacent numbers: two values.
     Span { low: i64, high: i64, count: u64 },
-    /// A number of different numbers.
+    /// `count` distinct numbers.
     Distinct { low: i64, high: i64, count: u64 },
     /// A number that no other client draws.
     Own { low: i64, high: i64 },
@@ -193,15 +192,15 @@ pub enum Draw {
     },
     Choice {
         values: Vec<Literal>,
-        /// One for each value; absent: all are as frequent.
+        /// One weight per value; absent: equal weights.
         #[serde(default)]
         weights: Option<Vec<f64>>,
     },
-    /// The value at a place among those of the transaction.
+    /// The value with this index in the transaction.
     Same { place: usize },
-    /// A column of a tuple, the same one for all values of a call.
+    /// A column of a tuple, the same tuple for all values of a call.
     Sample { set: usize, column: usize },
-    /// The vector whose turn it is, of a file of 32-bit numbers, little-endian.
+    /// The next vector in a file of 32-bit numbers, little-endian.
     Vectors {
         file: String,
         #[serde(default)]
@@ -237,7 +236,7 @@ pub enum Encoding {
     /// `[0.5,1]`
     #[default]
     Text,
-    /// The bytes as they are in the file.
+    /// The bytes as in the file.
     Bytes,
 }
 

@@ -1,4 +1,4 @@
-//! The events that leave on stdout, one JSON object a line.
+//! The events that are written to stdout, one JSON object per line.
 
 use std::collections::BTreeMap;
 
@@ -26,10 +26,10 @@ pub enum Event {
         id: u64,
         session: String,
         unit: String,
-        /// Statements of one transaction of the test in their order, over the first table.
+        /// Statements of one transaction of the test in order, on the first table.
         statements: Vec<String>,
-        /// The processes (or threads) of the server that serve the clients, by client; empty where
-        /// that cannot be told, or where no CPUs were named, so that nobody needs it.
+        /// The server's processes (or threads) that serve the clients, by client; empty if unknown,
+        /// or if no CPUs were named, since only placement needs them.
         server_processes: Vec<u32>,
     },
     Explained {
@@ -37,7 +37,7 @@ pub enum Event {
         plans: Vec<Plan>,
     },
     Ran(Box<Ran>),
-    /// The tables are there, empty.
+    /// The tables exist and are empty.
     Created {
         id: u64,
     },
@@ -45,10 +45,10 @@ pub enum Event {
     Prepared {
         id: u64,
         session: String,
-        /// Statements of the roles in the order of the step, over the first table.
+        /// Statements of the roles in the order of the step, on the first table.
         statements: Vec<String>,
-        /// The processes (or threads) of the server that serve the connections, and their CPUs;
-        /// empty where that cannot be told, or where no CPUs were named.
+        /// The server's processes (or threads) that serve the connections, and their CPUs; empty if
+        /// unknown, or if no CPUs were named.
         seats: Vec<Seat>,
     },
     Performed(Box<Performed>),
@@ -60,7 +60,7 @@ pub enum Event {
         id: u64,
         results: Vec<Rows>,
     },
-    /// Pages of a file were read past the kernel's cache.
+    /// Pages of a file were read bypassing the kernel's cache.
     Fetched {
         id: u64,
         reads: u64,
@@ -73,7 +73,7 @@ pub enum Event {
 #[derive(Serialize, JsonSchema)]
 pub struct Plan {
     pub statement: String,
-    /// Empty where the server does not show one, but tells the work.
+    /// Empty if the server shows no plan but counts the work.
     pub plan: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub executed: Option<Executed>,
@@ -82,11 +82,11 @@ pub struct Plan {
 /// Exact amounts of a statement in a few operations of its test, which were rolled back.
 #[derive(Clone, Default, Serialize, JsonSchema)]
 pub struct Executed {
-    /// Operations that were executed, those without this statement too.
+    /// Executed operations, including those without this statement.
     pub operations: u64,
     /// Executions of the statement in all of them.
     pub executions: u64,
-    /// Name -> the total of all executions; what was not measured is absent.
+    /// Name -> total of all executions; unmeasured amounts are absent.
     pub amounts: BTreeMap<String, f64>,
 }
 
@@ -107,12 +107,12 @@ pub struct Ran {
     pub seconds: Second,
     pub operations: u64,
     pub statements: u64,
-    /// Rows returned or changed; for `scan` the rows looked at.
+    /// Rows returned or changed; for `scan` the rows scanned.
     pub rows: u64,
-    /// Rate in `unit`: summed over the clients, each its own count / time to its last completion.
+    /// Rate in `unit`: the sum over the clients, each count / time to the client's last completion.
     pub qps: f64,
     pub unit: String,
-    /// Absent, as `bytes_received`, where the DBMS runs in the process of its client.
+    /// Absent, like `bytes_received`, if the DBMS runs in the process of its client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_sent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,35 +120,34 @@ pub struct Ran {
     pub latency: Latency,
     /// Operations finished in that second, and the largest response time.
     pub per_second: Vec<(u64, u64)>,
-    /// SQLSTATE (`HY000/1205`, with the DBMS's own number, where it has no state for the error), or
-    /// `wrong-row-count`, -> operations that ended with it.
+    /// SQLSTATE (`HY000/1205` with the DBMS's own number, if it has no state for the error) or
+    /// `wrong-row-count` -> operations that ended with it.
     pub errors: BTreeMap<String, u64>,
     /// The same keys -> the text of the first such error.
     pub error_texts: BTreeMap<String, String>,
     pub retries: u64,
-    /// Absent where the DBMS runs in the process of its client, and has a part in it.
+    /// Absent if the DBMS runs in the process of its client, because it would be included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientUse>,
     pub schedule: Option<Schedule>,
     /// Operations of each client since the session was opened.
     pub positions: Vec<u64>,
-    /// The sessions that ran beside this one, as the command names them.
+    /// The background sessions, in the order of the command.
     pub beside: Vec<RanBeside>,
     /// Age of the data that each query saw: its own start less the commit of the first transaction
-    /// that it does not see, 0 where it sees all. Absent where one of the sessions did not write,
-    /// or none read, what tells.
+    /// that it does not see, 0 if it sees all. Absent if no session wrote, or none read the rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub freshness: Option<Latency>,
 }
 
-/// Measurements of a session that ran beside another one.
+/// Measurements of a background session.
 #[derive(Serialize, JsonSchema)]
 pub struct RanBeside {
     pub session: String,
-    /// Time from the opening of the window to the end of the session beside which it ran.
+    /// Time from the opening of the window to the end of the foreground session.
     pub seconds: Second,
-    /// Operations that were completed by then. One of each client may have ended later, alone: it is
-    /// in the response times and in the positions.
+    /// Operations that were completed by then. One operation per client may have finished later,
+    /// without the foreground load: it is included in the response times and in the positions.
     pub operations: u64,
     pub statements: u64,
     pub rows: u64,
@@ -163,45 +162,45 @@ pub struct RanBeside {
     pub positions: Vec<u64>,
 }
 
-/// A process (or thread) of the server, and the connection that it serves.
+/// A process (or thread) of the server, and its connection.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Seat {
     pub role: &'static str,
     pub process: u32,
-    /// The CPU of the connection; null: wherever the scheduler puts it.
+    /// The CPU of the connection; null: any.
     pub cpu: Option<u32>,
 }
 
 /// Measurements of one step of a benchmark since its beginning, and of the last chunk. All times are
-/// the step's own, without those between its chunks.
+/// the step's own, which excludes the time between chunks.
 #[derive(Serialize, JsonSchema)]
 pub struct Performed {
     pub id: u64,
     pub session: String,
-    /// Whether the step is at its end.
+    /// Whether this is the end of the step.
     pub over: bool,
-    /// Time of the last chunk, from its beginning to the last completion of the main roles; where it
-    /// ends by time, that of their statements at the sum of the rates of all connections, each to its
-    /// own last completion.
+    /// Time of the last chunk, from its beginning to the last completion of the main roles. If the
+    /// chunk ends by time: the time of their statements at the sum of the rates of all connections,
+    /// each up to its own last completion.
     pub chunk_seconds: Second,
     /// Unix time at which the window opened.
     pub started: f64,
     /// Time from there to the last completion of the step's main roles: inserts and deletes,
     /// indexes, or queries.
     pub seconds: Second,
-    /// Absent, as `bytes_received`, where the DBMS runs in the process of its client.
+    /// Absent, like `bytes_received`, if the DBMS runs in the process of its client.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_sent: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_received: Option<u64>,
     /// Resources that all threads used.
-    /// Absent where the DBMS runs in the process of its client, and has a part in it.
+    /// Absent if the DBMS runs in the process of its client, because it would be included.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientUse>,
-    /// Roles that took part: `insert`, `delete`, `query`, `index`, `transaction`.
+    /// Participating roles: `insert`, `delete`, `query`, `index`, `transaction`.
     pub roles: BTreeMap<String, Role>,
-    /// Rows that each table has gained in the step by the driver's own writes; negative where it
-    /// has lost some.
+    /// Rows that the driver's own writes added to each table in the step; negative if they removed
+    /// more.
     pub growth: Vec<i64>,
 }
 
@@ -209,13 +208,13 @@ pub struct Performed {
 #[derive(Serialize, JsonSchema)]
 pub struct Role {
     pub connections: u64,
-    /// Statements that succeeded: commits, queries, indexes created, transactions ended. A delete that had to
-    /// search for the head of its table in a gap counts once, with all that it did.
+    /// Successful statements: commits, queries, indexes created, transactions ended. A delete that had to
+    /// search for the head of its table in a gap counts once, with all its work.
     pub statements: u64,
     /// Rows inserted, deleted, returned, or indexed: a third of a table with each of its indexes.
     pub rows: u64,
-    /// Time from the opening of the window to this role's last completion; where it has a schedule,
-    /// to the end of the window at least, so that `rows` / `seconds` is what it has sustained.
+    /// Time from the opening of the window to this role's last completion. With a schedule, at least
+    /// to the end of the window, so that `rows` / `seconds` is the sustained rate.
     pub seconds: Second,
     pub latency: Latency,
     /// Work of each second of the window.
@@ -229,7 +228,7 @@ pub struct Role {
     pub schedule: Option<WriteSchedule>,
 }
 
-/// Work that finished in one second: an array of its fields in this order.
+/// Work finished in one second: an array of its fields in this order.
 #[derive(Serialize, JsonSchema)]
 pub struct RoleSecond(
     /// Statements.
@@ -238,20 +237,20 @@ pub struct RoleSecond(
     pub u64,
     /// Largest response time, ns.
     pub u64,
-    /// Lateness of the latest statement begun in that second behind its schedule, ns.
+    /// Largest delay relative to the schedule of a statement that began in that second, ns.
     pub u64,
 );
 
-/// Schedule of a paced writer, and how it was kept.
+/// The schedule of a paced writer, and how it was kept.
 #[derive(Serialize, JsonSchema)]
 pub struct WriteSchedule {
     /// Rows per second, of all connections of the role.
     pub rate: f64,
     /// Rows that were due by the end of the window.
     pub due: u64,
-    /// Rows that were due by then, and neither written nor under way.
+    /// Rows that were due by then, and neither written nor in progress.
     pub backlog: u64,
-    /// Statements that were due while their predecessor was still under way.
+    /// Statements that were due while their predecessor was still running.
     pub late_statements: u64,
     pub max_lag_ns: u64,
     pub mean_lag_ns: f64,
@@ -278,12 +277,12 @@ pub struct ClientUse {
     pub busiest_thread: f64,
 }
 
-/// Schedule of an open loop, and how it was kept.
+/// The schedule of an open loop, and how it was kept.
 #[derive(Serialize, JsonSchema)]
 pub struct Schedule {
     pub rate: f64,
     pub arrivals: Arrivals,
-    /// Operations that were due while their predecessor was still under way.
+    /// Operations that were due while their predecessor was still running.
     pub late_operations: u64,
     pub max_lag_ns: u64,
     pub mean_lag_ns: f64,
@@ -303,7 +302,7 @@ pub struct ErrorEvent {
 pub enum ErrorKind {
     Connection,
     Server,
-    /// The server did not answer in time: what it was doing is cancelled, the connection closed.
+    /// The server exceeded a time limit: its work is cancelled, and the connection closed.
     Timeout,
     Protocol,
     Usage,

@@ -1,4 +1,4 @@
-//! The commands that arrive on stdin, one JSON object a line.
+//! The commands that are read from stdin, one JSON object per line.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -48,15 +48,15 @@ impl Command {
 pub struct Load {
     pub id: u64,
     pub target: Target,
-    /// The benchmark whose tables they are.
+    /// The benchmark of the tables.
     #[serde(default = "sbtest")]
     pub benchmark: String,
     pub tables: u32,
     pub rows: u32,
     pub seed: u64,
-    /// Largest number of connections at once.
+    /// Most concurrent connections.
     pub parallel: u32,
-    /// The tables, if the benchmark is one that commands describe.
+    /// The tables, if the benchmark is described by commands.
     #[serde(default)]
     pub described: Option<DescribedTables>,
 }
@@ -86,7 +86,7 @@ pub struct Open {
     pub id: u64,
     pub session: String,
     pub target: Target,
-    /// The benchmark whose test it is.
+    /// The benchmark of the test.
     #[serde(default = "sbtest")]
     pub benchmark: String,
     pub test: String,
@@ -94,15 +94,14 @@ pub struct Open {
     pub tables: u32,
     pub rows: u32,
     pub seed: u64,
-    /// Index of the operation with which the sequence begins: a session that goes on where another
-    /// has inserted or deleted rows must not do the same once more.
+    /// Index of the first operation in the sequence: a session that continues after others must not
+    /// insert or delete the same rows again.
     #[serde(default)]
     pub first: u64,
-    /// The CPU of each client, on which its thread stays; absent: wherever the scheduler puts the
-    /// threads.
+    /// The CPU of each client's thread; absent: any.
     #[serde(default)]
     pub cpus: Option<Vec<u32>>,
-    /// The test, if the benchmark is one that commands describe.
+    /// The test, if the benchmark is described by commands.
     #[serde(default)]
     pub described: Option<DescribedTest>,
 }
@@ -113,7 +112,7 @@ pub struct Open {
 pub struct Explain {
     pub id: u64,
     pub session: String,
-    /// The most operations that are executed, and rolled back, to count their work.
+    /// Most operations to execute, and roll back, to count their work.
     #[serde(default)]
     pub operations: u64,
 }
@@ -125,48 +124,48 @@ pub struct Run {
     pub id: u64,
     pub session: String,
     pub stop: Stop,
-    /// The position in its sequence at which each client begins; absent: where it is.
+    /// The position in its sequence at which each client begins; absent: it continues.
     #[serde(default)]
     pub begin: Option<Vec<u64>>,
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// Sessions that run beside this one, from the opening of its window to its end.
+    /// Background sessions, from the opening of the window to the end of this session.
     #[serde(default)]
     pub beside: Vec<Beside>,
-    /// The time after that of `stop` in which the operations under way have to end, or in which all
-    /// of them do where `stop` has no time; absent: for ever.
+    /// The time limit after the time of `stop` for running operations to finish; for all operations
+    /// if `stop` has no time. Absent: no limit.
     #[serde(default)]
     pub patience: Option<Second>,
 }
 
-/// A session that runs beside another one: no operation of it begins once that one has ended.
+/// A background session: no operation begins after the foreground session has stopped.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Beside {
     pub session: String,
-    /// The position in its sequence at which each client begins; absent: where it is.
+    /// The position in its sequence at which each client begins; absent: it continues.
     #[serde(default)]
     pub begin: Option<Vec<u64>>,
     #[serde(default)]
     pub rate: Option<Rate>,
-    /// Each client stops when it has done that many operations since the session was opened.
+    /// The number of operations since the session was opened after which each client stops.
     #[serde(default)]
     pub positions: Option<Vec<u64>>,
 }
 
-/// The end of a slice, whichever of the two comes first; one of them is there.
+/// The end of a slice, whichever comes first; at least one is required.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Stop {
-    /// No operation begins after this time.
+    /// The time after which no operation begins.
     #[serde(default)]
     pub seconds: Option<Second>,
-    /// Each client runs until it has done that many operations since the session was opened.
+    /// The number of operations of each client since the session was opened.
     #[serde(default)]
     pub positions: Option<Vec<u64>>,
 }
 
-/// An open loop: operations begin by a schedule, whether their predecessors are back or not.
+/// An open loop: operations begin by a schedule, whether or not earlier ones have finished.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rate {
@@ -189,31 +188,31 @@ pub struct Close {
     pub session: String,
 }
 
-/// Runs statements outside of any measurement, each in its own transaction.
+/// Runs statements outside of measurements, each in its own transaction.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sql {
     pub id: u64,
     pub target: Target,
     pub statements: Vec<String>,
-    /// Largest number of connections at once.
+    /// Most concurrent connections.
     pub parallel: u32,
 }
 
-/// Executes one statement again and again, over a connection of its own.
+/// Executes one statement repeatedly, over its own connection.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sample {
     pub id: u64,
     pub target: Target,
     pub statement: String,
-    /// Time from the beginning of one execution to that of the next.
+    /// Time between the beginnings of two executions.
     pub every: Second,
     /// Time after which no execution begins.
     pub seconds: Second,
 }
 
-/// Reads pages of a file at random, past the kernel's cache, as many at once as there are threads.
+/// Reads pages of a file at random, bypassing the kernel's cache, one per thread at a time.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fetch {
@@ -223,7 +222,7 @@ pub struct Fetch {
     pub threads: u32,
     /// Time after which no read begins.
     pub seconds: Second,
-    /// Seed of the random places.
+    /// Seed of the random offsets.
     pub seed: u64,
 }
 
@@ -233,7 +232,7 @@ pub struct Fetch {
 pub struct Create {
     pub id: u64,
     pub target: Target,
-    /// The benchmark whose tables they are.
+    /// The benchmark of the tables.
     #[serde(default = "insert")]
     pub benchmark: String,
     pub tables: u32,
@@ -246,36 +245,35 @@ pub struct Create {
 #[serde(deny_unknown_fields)]
 pub struct Partitions {
     pub count: u32,
-    /// Keys of one partition; the last one takes what comes after.
+    /// Keys of one partition; the last one takes all larger keys.
     pub rows_each: u64,
 }
 
-/// Opens a session that carries out one step of a benchmark: connects, prepares, and finds the first
-/// and the last row of each table.
+/// Opens a session for one step of a benchmark: connects, prepares, and finds the first and the last
+/// row of each table.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Prepare {
     pub id: u64,
     pub session: String,
     pub target: Target,
-    /// The benchmark whose step it is.
+    /// The benchmark of the step.
     #[serde(default = "insert")]
     pub benchmark: String,
     pub clients: u32,
-    /// Number of tables: as many as clients, each with its own, or one that all share.
+    /// Number of tables: one per client, or a single shared one.
     pub tables: u32,
     pub seed: u64,
-    /// Rows that were ever inserted into each table, so that the next ones are other rows.
+    /// Rows that were ever inserted into each table, so that the next ones are different.
     pub inserted: Vec<u64>,
     pub statements: Statements,
     pub work: Work,
-    /// Seconds for which a transaction that has read something is held open beside the work, again
-    /// and again.
+    /// Seconds for which each of a series of transactions that has read something is held open
+    /// during the work.
     #[serde(default)]
     pub long_transaction: Option<Second>,
-    /// CPUs on which the clients' connections have their threads: the queries, or the inserts where
-    /// there are none, of client c on the CPU c, its writes beside them on the next one. Absent:
-    /// wherever the scheduler puts the threads.
+    /// CPUs for the threads of the clients' connections: the queries of client c, or its inserts if
+    /// there are no queries, run on CPU c, concurrent writes on the next one. Absent: any.
     #[serde(default)]
     pub cpus: Option<Vec<u32>>,
 }
@@ -292,19 +290,19 @@ pub enum Statements {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum Work {
-    /// Each inserts rows in the order of their keys (l.i0).
+    /// Each client inserts rows in the order of their keys (l.i0).
     Load { rows: u64, rows_per_commit: u32 },
-    /// Each creates the secondary indexes of its table, one after the other (l.x).
+    /// Each client creates the secondary indexes of its table, one after the other (l.x).
     Index,
-    /// Each inserts rows by one connection and deletes as many from the head of the table by
-    /// another (l.i1, l.i2).
+    /// Each client inserts rows over one connection and deletes as many from the head of the table
+    /// over another (l.i1, l.i2).
     Replace { rows: u64, rows_per_commit: u32 },
-    /// Each queries as fast as possible by one connection, and inserts and deletes at a rate by two
-    /// others (qr, qp).
+    /// Each client queries as fast as possible over one connection, and inserts and deletes at a rate
+    /// over two others (qr, qp).
     Query {
         query: Query,
         seconds: Second,
-        /// Rows of each client that are inserted, and as many that are deleted; 0: no writes.
+        /// Rows that each client inserts per second, and as many that it deletes; 0: no writes.
         writes_per_second: f64,
         rows_per_commit: u32,
     },
@@ -313,33 +311,33 @@ pub enum Work {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Query {
-    /// Ten rows in the order of a secondary index that covers the query; one of three, at random.
+    /// Ten rows in the order of a covering secondary index, one of three, chosen at random.
     Range,
     /// Ten random primary keys.
     Point,
 }
 
-/// Carries out the step of a session from where it is, to its end or to that of a chunk.
+/// Continues the step of a session to its end, or to the end of a chunk.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Perform {
     pub id: u64,
     pub session: String,
-    /// End of the chunk. Absent: that of the step.
+    /// End of the chunk; absent: end of the step.
     #[serde(default)]
     pub until: Option<Until>,
-    /// The longest time without progress; absent: for ever.
+    /// The longest time without progress; absent: no limit.
     #[serde(default)]
     pub patience: Option<Second>,
 }
 
-/// The end of a chunk of a step. The step's own time stands still between two chunks.
+/// The end of a chunk of a step. The step's own time does not advance between chunks.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Until {
-    /// The step's own time since its beginning from which no operation begins.
+    /// The step's own time since its beginning after which no operation begins.
     Seconds(Second),
-    /// Each client's number of commits, of indexes created, or of queries, since the beginning of
-    /// the step. For work beside which nothing is written at a rate.
+    /// Each client's number of commits, created indexes or queries since the beginning of the step.
+    /// Only for work without concurrent writes at a rate.
     Operations(u64),
 }

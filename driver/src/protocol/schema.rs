@@ -5,7 +5,7 @@ use schemars::{schema_for, JsonSchema};
 use crate::protocol::event::Event;
 use crate::protocol::job::Command;
 
-/// The protocol: one command a line in, one event a line out.
+/// The protocol: one command per input line, one event per output line.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 struct Protocol {
@@ -13,7 +13,7 @@ struct Protocol {
     event: Event,
 }
 
-/// Return the schema in the form in which `schema.json` has it.
+/// Return the schema in the format of `schema.json`.
 pub fn text() -> String {
     let schema = schema_for!(Protocol);
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");

@@ -15,7 +15,7 @@ impl Secret {
         Self(text.to_owned())
     }
 
-    /// Return the text, to send it or a proof of it to the server that it is for.
+    /// Return the text, to send it (or a proof of it) to the server that it is for.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -28,11 +28,11 @@ impl fmt::Debug for Secret {
 }
 
 impl<'de> Deserialize<'de> for Secret {
-    /// Read a string; the error about anything else does not have it, as serde's own would.
+    /// Read a string; errors do not contain the value, as serde's own would.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)
             .map(Self)
-            .map_err(|_| serde::de::Error::custom("a password has to be a string"))
+            .map_err(|_| serde::de::Error::custom("a password must be a string"))
     }
 }
 
@@ -72,10 +72,7 @@ mod tests {
             let error = serde_json::from_str::<Target>(&line)
                 .unwrap_err()
                 .to_string();
-            assert!(
-                error.starts_with("a password has to be a string"),
-                "{error}"
-            );
+            assert!(error.starts_with("a password must be a string"), "{error}");
             assert!(
                 !error.contains("pencil") && !error.contains("1234567"),
                 "{error}"

@@ -10,15 +10,15 @@ use crate::measure::is_duration;
 use crate::protocol::job::Second;
 use crate::wire::{Failure, CONNECT_TIMEOUT};
 
-/// A server: either `host` (TCP) or `socket`, its Unix socket or the directory of that (for MySQL
-/// and MariaDB: of `mysql.sock`).
+/// A server: either `host` (TCP) or `socket`, its Unix socket or the socket's directory (for MySQL
+/// and MariaDB: the directory of `mysql.sock`).
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`, or one that speaks the
+    /// `postgres`, `mysql`, `mariadb`, `sqlite`, `mongodb`, `ferretdb`, or a DBMS that speaks the
     /// protocol of one of these.
     pub dbms: String,
-    /// The DBMS whose protocol and SQL the server has; absent: those of its own.
+    /// The DBMS whose protocol and SQL the server uses; absent: its own.
     #[serde(default)]
     pub protocol: Option<String>,
     #[serde(default)]
@@ -30,39 +30,39 @@ pub struct Target {
     #[serde(default)]
     pub password: Option<Secret>,
     pub database: String,
-    /// The storage engine in which tables are made, where the DBMS has several.
+    /// The storage engine for new tables, if the DBMS has several.
     #[serde(default)]
     pub engine: Option<String>,
-    /// The schema of the tables within the database, where the DBMS has schemas.
+    /// The schema of the tables in the database, if the DBMS has schemas.
     #[serde(default)]
     pub schema: Option<String>,
-    /// Whether others started the server, whose processes may be those of another machine.
+    /// Whether Slowdust did not start the server, so that its processes may be on another machine.
     #[serde(default)]
     pub foreign: bool,
-    /// How a TCP connection is encrypted; absent: not at all.
+    /// Encryption of a TCP connection; absent: none.
     #[serde(default)]
     pub tls: Option<Tls>,
-    /// The length of the names of columns, where every row holds them.
+    /// The length of column names, for DBMSs whose rows contain them.
     #[serde(default)]
     pub names: Names,
-    /// Whether each write asks to wait for the disk, where that is for the client to say.
+    /// Whether each write waits for the disk, if that is the client's choice.
     #[serde(default)]
     pub journaled: bool,
-    /// The database that has the user, where users are of databases; absent: `admin`.
+    /// The database that defines the user, if users belong to databases; absent: `admin`.
     #[serde(default)]
     pub auth_source: Option<String>,
-    /// The longest wait for an answer of the server outside of slices and steps; absent: for ever.
+    /// The time limit for an answer of the server outside of slices and steps; absent: no limit.
     #[serde(default)]
     pub patience: Option<Second>,
 }
 
 impl Target {
-    /// Return the DBMS whose protocol and SQL the server has.
+    /// Return the DBMS whose protocol and SQL the server uses.
     pub fn protocol(&self) -> &str {
         self.protocol.as_deref().unwrap_or(&self.dbms)
     }
 
-    /// Return the longest wait for an answer; None: for ever.
+    /// Return the time limit for an answer; None: no limit.
     pub fn patience(&self) -> Result<Option<Duration>, Failure> {
         longest_wait(self.patience)
     }
@@ -76,12 +76,10 @@ impl Target {
     }
 }
 
-/// Return a wait in seconds as a duration.
+/// Convert a wait in seconds to a duration.
 pub fn longest_wait(patience: Option<Second>) -> Result<Option<Duration>, Failure> {
     match patience {
-        Some(seconds) if !is_duration(seconds) => {
-            Err(Failure::usage("patience has to be positive"))
-        }
+        Some(seconds) if !is_duration(seconds) => Err(Failure::usage("patience must be positive")),
         other => Ok(other.map(Duration::from_secs_f64)),
     }
 }
@@ -99,10 +97,10 @@ pub enum Names {
 #[serde(deny_unknown_fields)]
 pub struct Tls {
     pub verify: Verify,
-    /// The file of the authorities; absent: those that this machine trusts.
+    /// The file with the certificate authorities; absent: the machine's.
     #[serde(default)]
     pub authorities: Option<String>,
-    /// The file of the client's certificate, which needs a key.
+    /// The file with the client's certificate, which needs a key.
     #[serde(default)]
     pub certificate: Option<String>,
     #[serde(default)]
@@ -114,7 +112,7 @@ pub struct Tls {
 #[serde(rename_all = "lowercase")]
 pub enum Verify {
     Nothing,
-    /// The authority that has signed it.
+    /// The authority that signed it.
     Authority,
     /// The authority and the name of the host.
     Identity,

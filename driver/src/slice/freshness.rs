@@ -1,8 +1,8 @@
-//! Freshness: the age of the data that queries see while transactions change them.
+//! Freshness: the age of the data that queries see while transactions change it.
 //!
-//! Each transaction writes its index into the row of its client, and the log of its session keeps
+//! Each transaction writes its index into the row of its client, and the log of its session records
 //! when it was committed. A query reads these rows in its own snapshot: the first transaction of a
-//! client that it does not see is the one behind the index that it read.
+//! client that it does not see is the one after the index that it read.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -14,10 +14,10 @@ use crate::protocol::described::Freshness;
 use crate::protocol::event::Latency;
 use crate::wire::{Failure, TextQueries};
 
-/// Entries for which there is room from the beginning, so that few slices have to make more.
+/// Initial capacity, so that few slices have to grow it.
 const EXPECTED_ENTRIES: usize = 4096;
 
-/// The part of a session's operations in measuring freshness, in the slice under way.
+/// The role of a session's operations in measuring freshness, in the current slice.
 pub enum Log {
     Writes {
         /// The number of its clients.
@@ -37,12 +37,12 @@ pub struct Commit {
     at: Instant,
 }
 
-/// The rows that a query has read in its snapshot.
+/// The rows that a query read in its snapshot.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// The time at which the query began, the last one of its transaction.
     began: Instant,
-    /// Number of a client -> the index of its last transaction that is seen; -1: none.
+    /// Number of a client -> the index of its last visible transaction; -1: none.
     rows: Vec<(u64, i64)>,
 }
 
@@ -60,7 +60,7 @@ impl Log {
         }
     }
 
-    /// Return a generator that keeps this log of a client's operations.
+    /// Return a generator that logs a client's operations here.
     pub fn watch(&self, operations: Box<dyn Generator>) -> Box<dyn Generator> {
         match self {
             Self::Writes { commits, .. } => Box::new(Writer {
@@ -124,8 +124,8 @@ impl Generator for Writer {
 }
 
 /// The operations of a client that reads, each followed by the statement and a commit. The last query
-/// of an operation is the one whose freshness is measured: it may come long after the first one, in
-/// whose snapshot it reads.
+/// of an operation is the one whose freshness is measured: it may come long after the first one, whose
+/// snapshot it uses.
 struct Reader {
     operations: Box<dyn Generator>,
     statement: String,
@@ -133,9 +133,9 @@ struct Reader {
     snapshots: Arc<Mutex<Vec<Snapshot>>>,
 }
 
-/// What of an operation is under way.
+/// The running part of an operation.
 enum Phase {
-    /// All before its last call, which is this one.
+    /// Everything before its last call, which is this one.
     Beginning(Call),
     /// The last call, which began at this time.
     LastCall(Instant),
@@ -184,18 +184,18 @@ impl Generator for Reader {
     }
 }
 
-/// Return the number of a client and its index, from a row as text.
+/// Parse the number of a client and its index from a row as text.
 fn numbers(row: &[Option<String>]) -> Result<(u64, i64), Failure> {
     let number = |place: usize| row.get(place).and_then(Option::as_deref);
     let client = number(0).and_then(|text| text.parse().ok());
     let index = number(1).and_then(|text| text.parse().ok());
     client.zip(index).ok_or_else(|| {
-        Failure::usage("freshness is read as two numbers, that of a client and its index")
+        Failure::usage("freshness needs rows of two numbers: a client and its index")
     })
 }
 
-/// Return the freshness of the queries of a slice, by the first session that writes and the first one
-/// that reads; None if one of the two is missing.
+/// Return the freshness of the queries of a slice, from the first session that writes and the first
+/// one that reads; None if one of the two is missing.
 pub fn of<'a>(sessions: impl Iterator<Item = &'a Session> + Clone) -> Option<Latency> {
     let logs = || {
         sessions
@@ -234,7 +234,7 @@ impl Ages {
     }
 
     /// Return the time from the first commit that the snapshot does not see to the beginning of its
-    /// query; 0 if it sees all that were committed before that.
+    /// query; 0 if it sees all commits before that.
     fn age(&self, snapshot: &Snapshot) -> Nanosecond {
         let ages = snapshot.rows.iter().filter_map(|&(client, seen)| {
             let commits = self.0.get(client as usize)?;

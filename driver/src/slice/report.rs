@@ -9,7 +9,7 @@ use crate::protocol::job::{Rate, Run};
 use crate::wire::is_in_process;
 use crate::workload::Unit;
 
-/// Report on a slice whose first side, which it is of, ended at `ended`.
+/// Report on a slice whose foreground side stopped at `ended`.
 pub fn report(
     sides: &[Side<'_>],
     job: &Run,
@@ -65,7 +65,7 @@ fn report_beside(side: &Side<'_>, name: String, ended: Nanosecond) -> RanBeside 
     let session = &*side.session;
     let total = session.total();
     let seconds = ended as f64 / NANOSECONDS;
-    // What was under way at the end went on without the session beside which it ran.
+    // Running operations continued without the foreground session, so they are not counted.
     let completed = session.clients().map(|client| client.tally.until(ended));
     let operations = completed.sum();
     RanBeside {

@@ -18,12 +18,12 @@ use crate::wire::{self, Failure, Request};
 use crate::work::{beside_work, Counter, Work};
 use crate::workload::{self, Shape, Test, TestRequest};
 
-/// The most clients per core that have a thread of their own, which the scheduler can bring to the
-/// core of its server process. With more clients the cores are busy wherever threads run, and a
-/// thread that finds several replies at a wake-up costs less than switches between many threads.
+/// The most clients per core that have their own thread, which the scheduler can move to the core of
+/// its server process. With more clients the cores are busy wherever threads run, and a thread that
+/// finds several replies at a wake-up costs less than switches between many threads.
 const OWN_THREADS_PER_CORE: usize = 3;
 
-/// The most characters of a statement in a message.
+/// Most characters of a statement in a message.
 const SHOWN: usize = 100;
 
 pub struct Session {
@@ -33,13 +33,13 @@ pub struct Session {
     total: Recorder,
     /// True if a client has failed in the middle of an operation.
     pub broken: bool,
-    /// What ends the connections of clients that wait for ever.
+    /// Handles that shut down the connections of hung clients.
     pub interrupts: Vec<Arc<Interrupt>>,
     /// The server's process of each client; empty if unknown.
     pub server_processes: Vec<u32>,
     pub seed: u64,
     pub target: Target,
-    /// The part of its operations in measuring freshness.
+    /// The role of its operations in measuring freshness.
     pub freshness: Option<Log>,
 }
 
@@ -65,9 +65,9 @@ enum Threads {
 }
 
 impl Threads {
-    /// Choose a thread for each client, or as many shared threads as cores: fewer would save a
-    /// little of the client's time, but leave a core idle while replies wait for a thread. Where
-    /// statements run in the client's thread, nothing can be shared.
+    /// Choose a thread for each client, or as many shared threads as cores: fewer would save a little
+    /// client time, but leave a core idle while replies wait for a thread. If statements run in the
+    /// client's thread, threads cannot be shared.
     fn choose(clients: &[Client], cores: usize) -> Self {
         let by_descriptor = |client: &Client| client.connection().descriptor().is_some();
         if clients.iter().all(by_descriptor) {
@@ -87,7 +87,7 @@ impl Threads {
 }
 
 impl Session {
-    /// Add the records of several workers; that of the only one is the total already.
+    /// Add the records of several workers; a single worker's record is the total already.
     pub fn add_up(&mut self) {
         if self.workers.len() > 1 {
             self.total.reset();
@@ -97,7 +97,7 @@ impl Session {
         }
     }
 
-    /// Return the record of all workers, which were added up.
+    /// Return the summed record of all workers.
     pub fn total(&self) -> &Recorder {
         match self.workers.as_slice() {
             [alone] => &alone.recorder,
@@ -165,7 +165,7 @@ impl Session {
         })
     }
 
-    /// Return the statement for which a client waits, after a slice that was cut short.
+    /// Return the statement that a client waits for, after an interrupted slice.
     pub fn pending_statement(&self) -> Option<String> {
         let request = self.clients().find_map(Client::pending_request)?;
         let sql = match request {
@@ -184,15 +184,15 @@ impl Session {
         self.workers.iter().flat_map(|worker| &worker.clients)
     }
 
-    /// Return the plan of each statement that has one, over the first table and with the values of its
-    /// first execution. Connections of their own ask for them, so that the clients' prepared
-    /// statements stay unchanged.
-    /// Beside each plan is the work of the statement in `operations` operations at the most.
+    /// Return the plan of each statement that has one, on the first table and with the values of its
+    /// first execution. Separate connections ask for them, so that the clients' prepared statements
+    /// stay unchanged. Each plan comes with the work of the statement in at most `operations`
+    /// operations.
     pub fn explain(&self, operations: u64) -> Result<Vec<Plan>, Failure> {
         let plans = self.plans()?;
         let work = match operations {
             0 => Work::new(),
-            // A server that does not execute them, or not in time, tells nothing of them.
+            // A server that cannot execute them in time has no counts for them.
             most => self.work(most).unwrap_or_default(),
         };
         let dialect = wire::dialect(&self.target)?;
@@ -207,7 +207,7 @@ impl Session {
             .collect())
     }
 
-    /// Return the plan of each statement that has one, by the place of the statement.
+    /// Return the plan of each statement that has one, by the index of the statement.
     fn plans(&self) -> Result<BTreeMap<usize, String>, Failure> {
         let test = self.test.alone();
         let mut connection = connect(&self.target, test.as_ref())?;
@@ -227,7 +227,7 @@ impl Session {
         Ok(plans)
     }
 
-    /// Return the work of each statement in operations of the test, the first that the session has.
+    /// Return the work of each statement in the first operations of the session's test.
     fn work(&self, most: u64) -> Result<Work, Failure> {
         let test = self.test.with_every_call();
         let connection = connect(&Counter::target(&self.target), test.as_ref())?;
@@ -251,8 +251,8 @@ impl Session {
     }
 }
 
-/// Return the processes if all are known: an incomplete list would be matched with the wrong
-/// clients. After the first unknown one, no further process is looked up.
+/// Return the processes if all are known: an incomplete list would be matched with the wrong clients.
+/// After the first unknown one, no further process is looked up.
 fn all_or_none(
     processes: impl Iterator<Item = Result<Option<u32>, Failure>>,
 ) -> Result<Vec<u32>, Failure> {
@@ -260,7 +260,7 @@ fn all_or_none(
     Ok(all.unwrap_or_default())
 }
 
-/// Return a client's connection, which is another one in each operation if the test wants that.
+/// Return a client's connection, which reconnects in each operation if the test requires it.
 fn connect_client(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, Failure> {
     let connection = connect(target, test)?;
     Ok(match test.reconnects() {
@@ -269,7 +269,7 @@ fn connect_client(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Sess
     })
 }
 
-/// Return a connection on which the test's operations can be executed.
+/// Return a connection for the test's operations.
 fn connect(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, Failure> {
     let mut connection = wire::connect(target)?;
     for statement in test.session() {
@@ -282,7 +282,7 @@ fn connect(target: &Target, test: &dyn Test) -> Result<Box<dyn wire::Session>, F
 fn check_cpus(job: &Open) -> Result<(), Failure> {
     match &job.cpus {
         Some(cpus) if cpus.len() != job.clients as usize => Err(Failure::usage(format!(
-            "{} CPUs are named for {} clients: name one for each",
+            "{} CPUs for {} clients: name one CPU per client",
             cpus.len(),
             job.clients
         ))),
@@ -290,8 +290,8 @@ fn check_cpus(job: &Open) -> Result<(), Failure> {
     }
 }
 
-/// Place the clients on threads. If CPUs are named, the clients of each are spread over threads of
-/// their own, which stay there.
+/// Place the clients on threads. If CPUs are named, the clients of each CPU are spread over separate
+/// threads, which stay on the CPU.
 fn place(clients: Vec<Client>, cpus: Option<&[u32]>) -> Result<Vec<Worker>, Failure> {
     let Some(cpus) = cpus else {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);

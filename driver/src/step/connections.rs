@@ -17,17 +17,17 @@ const TRANSACTION: Role = "transaction";
 pub struct StepConnection {
     pub role: Role,
     pub client: u32,
-    /// The CPU on which its thread has to run.
+    /// The CPU of its thread.
     pub cpu: Option<u32>,
-    /// The server's process that serves the connection, where it is known and CPUs were named.
+    /// The server's process that serves the connection, if it is known and CPUs were named.
     pub server_process: Option<u32>,
     pub task: Task,
-    /// What ends the connection when its step fails.
+    /// A handle that shuts the connection down when its step fails.
     pub interrupt: Option<Arc<Interrupt>>,
     pub recorder: Recorder,
     /// The use of its threads in all chunks.
     pub used: ThreadUse,
-    /// Its traffic until its last completion, that of connecting included.
+    /// Its traffic up to its last completion, including connecting.
     pub traffic: Traffic,
     /// The step's own time at its last completion.
     pub last_completion: Nanosecond,
@@ -49,7 +49,7 @@ pub struct PacedClient {
 }
 
 impl StepConnection {
-    /// Return whether it is one of the work's own, and not a transaction beside it.
+    /// Return whether it is one of the work's clients, not a held transaction.
     pub fn is_client(&self) -> bool {
         matches!(self.task, Task::Client(_))
     }

@@ -1,5 +1,5 @@
-//! A transaction that is held open beside the load, as reports over live data do: it has read a row,
-//! so the server has to keep every version of a row that it may still read.
+//! A transaction that is held open during the load, as reports over live data do: it has read a row,
+//! so the server has to keep every row version that it may still read.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,11 +12,11 @@ pub struct LongTransaction {
     begin_statement: &'static str,
     read: String,
     held: Nanosecond,
-    /// The end of the step, where it is known.
+    /// The end of the step, if it is known.
     end: Option<Nanosecond>,
-    /// The end of the chunk, where it is a time.
+    /// The end of the chunk, if it is a time.
     pause: Option<Nanosecond>,
-    /// The time at which the transaction began that is open.
+    /// The time at which the open transaction began.
     open_since: Option<Nanosecond>,
     /// Rows that it has read.
     rows: u64,
@@ -36,7 +36,7 @@ impl LongTransaction {
         let dialect = wire::dialect(target)?;
         if !dialect.has_transactions() {
             return Err(Failure::usage(format!(
-                "{} has no transactions to hold open: leave out hold",
+                "{} has no transactions to hold open: remove hold",
                 target.dbms
             )));
         }
@@ -64,7 +64,7 @@ impl LongTransaction {
         ]
     }
 
-    /// End at the end of a chunk, if it is a time. A transaction stays open then.
+    /// Pause at the end of a chunk, if it is a time. A transaction stays open then.
     pub fn pause(&mut self, end: Option<End>) {
         self.pause = match end {
             Some(End::At(time) | End::Cutoff(time)) => Some(time),
@@ -105,7 +105,7 @@ impl LongTransaction {
         Ok(since)
     }
 
-    /// Commit the transaction that is open, if there is one.
+    /// Commit the open transaction, if there is one.
     pub fn finish(&mut self, clock: &impl Clock, recorder: &mut Recorder) -> Result<(), Failure> {
         if let Some(since) = self.open_since.take() {
             self.session.query("COMMIT")?;

@@ -11,13 +11,13 @@ use crate::protocol::job::Second;
 use crate::wire::{is_in_process, Traffic};
 use crate::workload::{Due, Role};
 
-/// Return the traffic of all connections until now.
+/// Return the traffic of all connections so far.
 pub fn traffic(connections: &[StepConnection]) -> Traffic {
     let connections = connections.iter();
     connections.map(|step| step.connection().traffic()).sum()
 }
 
-/// Report what of the step is done after a chunk.
+/// Report the progress of the step after a chunk.
 pub fn report(step: &Step, id: u64, chunk: Chunk, run: &ChunkRun) -> Performed {
     let before = step.progress.traffic_before;
     let after: Traffic = step
@@ -52,8 +52,9 @@ pub fn report(step: &Step, id: u64, chunk: Chunk, run: &ChunkRun) -> Performed {
     }
 }
 
-/// Return the time of the main roles in a chunk. Where time ends it, each connection has its own time
-/// to its last completion, and the time of all is that of their operations at the sum of their rates.
+/// Return the time of the main roles in a chunk. If the chunk ends by time, each connection has its own
+/// time to its last completion, and the time of all is the time of their operations at the sum of
+/// their rates.
 fn chunk_seconds(step: &Step, chunk: Chunk, run: &ChunkRun) -> Second {
     let main: Vec<(f64, f64)> = step
         .connections

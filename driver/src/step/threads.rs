@@ -20,16 +20,16 @@ use crate::measure::{
 use crate::wire::interrupt::{fire_all, Interrupt};
 use crate::wire::{Failure, Traffic};
 
-/// The interval between checks whether a server has closed a connection whose thread sleeps.
+/// The interval between checks for closed connections of sleeping threads.
 const CHECK: Duration = Duration::from_millis(200);
 const CHECKS_PER_PROGRESS: u32 = 5;
 
-/// A chunk of a step, which may be all of it.
+/// A chunk of a step, which may be the whole step.
 #[derive(Clone, Copy)]
 pub struct Chunk {
     /// The step's own time at its beginning.
     pub begin: Nanosecond,
-    /// Its end; None: that of the step.
+    /// Its end; None: the end of the step.
     pub end: Option<End>,
 }
 
@@ -61,18 +61,18 @@ impl ChunkRun {
     }
 }
 
-/// Signals that end the work of threads before their own end.
+/// Signals that stop threads before their own end.
 #[derive(Default)]
 struct Signals {
-    /// True if a connection has failed: the step is void.
+    /// True if a connection has failed: the step is invalid.
     abandoned: AtomicBool,
-    /// True if all connections but the long transactions are at their end.
+    /// True if all connections except the long transactions are at their end.
     over: AtomicBool,
 }
 
-/// Run a thread for each connection until all are at the end of the chunk; the first failure ends them
-/// all. `progress` is called every second with the step's own time, and returns the work that is done:
-/// when none was for as long as `patience`, the step fails.
+/// Run a thread for each connection until all are at the end of the chunk; the first failure stops
+/// all of them. `progress` is called every second with the step's own time, and returns the finished
+/// work: if there is no progress for `patience`, the step fails.
 pub fn run(
     connections: &mut [StepConnection],
     chunk: Chunk,
@@ -147,7 +147,7 @@ fn run_threads(
     })
 }
 
-/// Return a descriptor of each connection that has one, by which another thread can shut it down.
+/// Return a descriptor of each connection that has one; another thread can shut it down.
 fn descriptors(connections: &[StepConnection]) -> Result<Vec<OwnedFd>, Failure> {
     connections
         .iter()
@@ -164,7 +164,7 @@ struct StepThreads<'a> {
     interrupts: Vec<Arc<Interrupt>>,
     /// The longest time without progress.
     patience: Option<Duration>,
-    /// The number of threads that end only when all others have ended.
+    /// The number of threads that stop only when all others have stopped.
     long_transactions: usize,
     signals: &'a Signals,
 }
@@ -213,7 +213,7 @@ impl StepThreads<'_> {
                             self.abandon();
                         }
                     }
-                    // A thread that is not asleep sees the end itself, with the server's reason.
+                    // A thread that is awake sees the end itself, with the server's reason.
                     let before = std::mem::replace(&mut hung_up, self.has_hung_up()?);
                     if before && hung_up && outcome.is_ok() {
                         outcome = Err(Failure::connection("the server closed the connection"));
@@ -227,8 +227,8 @@ impl StepThreads<'_> {
         Ok(results.into_iter().flatten().collect())
     }
 
-    /// Return whether a server has closed a connection. A thread that sleeps until an operation is due
-    /// does not see it.
+    /// Return whether a server has closed a connection. A thread that sleeps until an operation is
+    /// due does not notice it.
     fn has_hung_up(&self) -> Result<bool, Failure> {
         let descriptors = self.descriptors.iter();
         let mut watched: Vec<_> = descriptors
@@ -289,7 +289,7 @@ fn run_connection(
 }
 
 impl Task {
-    /// Make ready for a chunk.
+    /// Prepare for a chunk.
     fn begin_chunk(&mut self, chunk: Chunk) {
         match self {
             Self::LongTransaction(transaction) => transaction.pause(chunk.end),

@@ -48,7 +48,7 @@ impl<'a> Body<'a> {
         Ok(bytes)
     }
 
-    /// Return what has not been read, and leave it there.
+    /// Return the unread bytes without consuming them.
     #[inline]
     pub fn peek(&self) -> &'a [u8] {
         self.rest

@@ -18,8 +18,8 @@ impl DateTime {
     /// The seconds since 1970 of the years from 0 to 9999.
     pub const SECONDS: RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
 
-    /// Convert seconds since 1970, for any year of four digits. The date is that of Howard
-    /// Hinnant's `civil_from_days` ("chrono-Compatible Low-Level Date Algorithms").
+    /// Convert seconds since 1970, for any four-digit year, by Howard Hinnant's `civil_from_days`
+    /// ("chrono-Compatible Low-Level Date Algorithms").
     pub fn of(seconds: i64) -> Self {
         const DAY: i64 = 86_400;
         const DAYS_OF_ERA: i64 = 146_097;

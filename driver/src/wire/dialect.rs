@@ -1,50 +1,50 @@
-//! The SQL in which the DBMSs differ.
+//! The differences between the SQL of the DBMSs.
 
 use super::{Connection, Failure};
 
-/// The most parameters of a statement: Postgres counts them with 16 bits, of which its libraries use
-/// 15.
+/// Most parameters of a statement: Postgres counts them with 16 bits, and its libraries use 15 of
+/// them.
 pub const MOST_PARAMETERS: usize = i16::MAX as usize;
 
-/// The answers of a DBMS to the questions that a writer of SQL has. No method is called in a
+/// The properties of a DBMS that matter when SQL is written. No method is called during a
 /// measurement.
 pub trait Dialect: Sync {
-    /// Return the statement, written with `?`, with the DBMS's placeholders.
+    /// Return a statement written with `?` in the DBMS's placeholders.
     fn with_placeholders(&self, statement: &str) -> String {
         statement.to_owned()
     }
 
-    /// Return the bytes that are doubled within the quotes of a text.
+    /// Return the bytes to double within the quotes of a text.
     fn doubled(&self) -> &'static [u8] {
         b"'"
     }
 
-    /// Return whether statements can be grouped in transactions; else each stands alone.
+    /// Return whether statements can be grouped in transactions; otherwise each stands alone.
     fn has_transactions(&self) -> bool {
         true
     }
 
-    /// Return whether a prepared statement and a text are two ways to send a statement.
+    /// Return whether prepared statements and text are different ways to send a statement.
     fn prepares(&self) -> bool {
         true
     }
 
-    /// Return whether the server counts up the keys of rows that are inserted without one.
+    /// Return whether the server generates ascending keys for rows inserted without one.
     fn generates_keys(&self) -> bool {
         true
     }
 
-    /// Return the dialect whose rows hold short names of their columns, where rows hold names.
+    /// Return the dialect with short column names, if rows contain column names.
     fn with_short_names(&self) -> Option<&'static dyn Dialect> {
         None
     }
 
-    /// Return the words after a table's name that make a query use this index, where there are any.
+    /// Return the words after a table's name that make a query use this index, if there are any.
     fn index_hint(&self, _index: &str) -> String {
         String::new()
     }
 
-    /// Return the options of definitions, of tables in this storage engine or else the default one.
+    /// Return the options of definitions, for tables in this storage engine or the default one.
     fn definitions(&self, engine: Option<&str>) -> Result<Definitions, Failure>;
 
     fn column_types(&self) -> ColumnTypes;
@@ -57,8 +57,8 @@ pub trait Dialect: Sync {
     /// Return the statements that create a table by this definition, with its partitions.
     fn create_partitioned(&self, definition: &str, ranges: &Ranges<'_>) -> Vec<String>;
 
-    /// Return the statements that create a table of this storage engine with these columns, whose
-    /// partitions have the column of the ranges as their key; None where it cannot be partitioned.
+    /// Return the statements that create a table of this storage engine with these columns, and with
+    /// partitions whose key is the column of the ranges; None if it cannot be partitioned.
     fn create_keyed_partitions(
         &self,
         _columns: &str,
@@ -68,8 +68,8 @@ pub trait Dialect: Sync {
         None
     }
 
-    /// Return the statement that makes repeatable read the level of a session's transactions, where
-    /// their own beginning cannot name it.
+    /// Return the statement that sets the session's isolation level to repeatable read, if
+    /// transactions cannot set it when they begin.
     fn session_isolation(&self) -> Option<&'static str> {
         None
     }
@@ -77,9 +77,9 @@ pub trait Dialect: Sync {
     fn begin_repeatable_read(&self) -> &'static str;
 }
 
-/// The names of types that other DBMSs call by other names.
+/// The names of types that differ between DBMSs.
 pub struct ColumnTypes {
-    /// A key of 64 bits that the server counts up.
+    /// A 64-bit key that the server generates in ascending order.
     pub generated_key: &'static str,
     /// A date and a time of day without a time zone.
     pub date_time: &'static str,
@@ -87,7 +87,7 @@ pub struct ColumnTypes {
     pub real: &'static str,
 }
 
-/// The parts of definitions that a DBMS needs beyond what all of them understand.
+/// The parts of definitions that are specific to a DBMS.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Definitions {
     /// The options after the columns of an index or primary key.
@@ -100,7 +100,7 @@ pub struct Definitions {
 pub struct Ranges<'a> {
     pub table: &'a str,
     pub column: &'a str,
-    /// The first value of each range but the first, ascending.
+    /// The first value of each range except the first one, ascending.
     pub starts: Vec<u64>,
 }
 

@@ -1,5 +1,4 @@
-//! The messages of a byte stream, each a header with its size and a body, in a buffer that is
-//! reused.
+//! The messages of a byte stream, each a header with its size and a body, in a reused buffer.
 
 use std::marker::PhantomData;
 
@@ -17,7 +16,7 @@ pub trait Header: Copy {
     /// Read the header from `SIZE` bytes.
     fn read(bytes: &[u8]) -> Self;
 
-    /// Return the size of the body that follows. A length that no message can have is a failure.
+    /// Return the size of the body that follows. An impossible length is a failure.
     fn body_size(self) -> Result<usize, Failure>;
 }
 
@@ -61,7 +60,7 @@ impl<H: Header> Frames<H> {
         }))
     }
 
-    /// Return the next message, and wait until all of it is there.
+    /// Return the next message, and wait until it is complete.
     pub fn wait(&mut self, socket: &mut Socket) -> Result<Frame<'_, H>, Failure> {
         while !matches!(self.pending()?, Some((_, size)) if size <= self.end - self.start) {
             socket.wait_patiently()?;
@@ -70,7 +69,7 @@ impl<H: Header> Frames<H> {
         Ok(self.next()?.expect("a complete message"))
     }
 
-    /// Receive once, after making room for the message under way.
+    /// Receive once, after making room for the current message.
     pub fn fill(&mut self, socket: &mut Socket) -> Result<(), Failure> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
@@ -85,7 +84,7 @@ impl<H: Header> Frames<H> {
                 0 => return Err(Failure::connection("the server closed the connection")),
                 received => self.end += received,
             }
-            // Nothing but the socket tells when there is more to receive.
+            // Only the socket knows whether there is more to receive.
             if !socket.holds_bytes()? {
                 return Ok(());
             }

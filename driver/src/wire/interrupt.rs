@@ -1,5 +1,5 @@
-//! The end of a connection that another thread decides on: the thread of its client waits for an
-//! answer that may never come, and nothing is added to what an operation costs.
+//! The shutdown of a connection by another thread: the thread of its client may wait for an answer
+//! that never comes. It adds nothing to the cost of an operation.
 
 use std::io;
 use std::net::{Shutdown, TcpStream};
@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::Failure;
 
-/// Asks the server to stop what it does for a connection.
+/// Asks the server to cancel its work for a connection.
 type Cancel = dyn Fn() -> Result<(), Failure> + Send + Sync;
 
 pub enum Peer {
     Unix(Arc<UnixStream>),
     Tcp(Arc<TcpStream>),
-    /// The connection that a client has now; none between two.
+    /// The client's current connection; none between two of them.
     Current(Mutex<Option<Arc<Interrupt>>>),
 }
 
-/// Ends a connection, and the statement that its server executes for it.
+/// Shuts a connection down, and cancels the statement that its server executes.
 pub struct Interrupt {
     peer: Peer,
     cancel: OnceLock<Box<Cancel>>,
@@ -32,18 +32,19 @@ impl Interrupt {
         }
     }
 
-    /// Cancel statements so: a server that executes one does not see that its client has gone.
+    /// Set how statements are cancelled: a server does not notice during a statement that its client
+    /// has gone.
     pub fn cancel_by(&self, cancel: impl Fn() -> Result<(), Failure> + Send + Sync + 'static) {
-        // A connection begins once.
+        // A connection is set up once.
         let _ = self.cancel.set(Box::new(cancel));
     }
 
-    /// Ask the server to stop, and end the connection, whether the server could be asked or not.
+    /// Ask the server to cancel, and shut the connection down even if the server could not be asked.
     pub fn fire(&self) {
         fire_all([self].into_iter());
     }
 
-    /// Name the connection that a client has now, if this is the interrupt of several in turn.
+    /// Set the client's current connection, if this is the interrupt of several consecutive ones.
     pub fn now_of(&self, connection: Option<Arc<Self>>) {
         if let Peer::Current(current) = &self.peer {
             *current.lock().unwrap_or_else(PoisonError::into_inner) = connection;
@@ -65,11 +66,11 @@ impl Interrupt {
     }
 }
 
-/// End connections to one server. A server that cannot be asked once is not asked again.
+/// Shut down connections to one server. A server that cannot be reached once is not asked again.
 pub fn fire_all<'a>(interrupts: impl Iterator<Item = &'a Interrupt> + Clone) {
     let mut cancels = interrupts.clone().filter_map(|each| each.cancel.get());
     let _ = cancels.try_for_each(|cancel| cancel());
     for interrupt in interrupts {
-        let _ = interrupt.shut_down(); // the server may have ended the connection already
+        let _ = interrupt.shut_down(); // the server may have closed the connection already
     }
 }

@@ -1,7 +1,7 @@
-//! MongoDB 3.6 and newer, and what speaks its protocol: OP_MSG, one command and one reply at a time.
+//! MongoDB 3.6 and newer, and compatible servers: OP_MSG, one command and one reply at a time.
 //!
-//! Commands are BSON that is made once, with holes for values; of replies the outcome is read and the
-//! documents are counted.
+//! Commands are BSON that is built once, with holes for values; of a reply, the outcome is read and
+//! the documents are counted.
 
 mod command;
 mod dialect;
@@ -41,11 +41,11 @@ pub const WIRE: Wire = Wire {
 
 /// The wire version of 3.6, the first with OP_MSG.
 const OLDEST_WIRE_VERSION: i64 = 6;
-/// A statement of which MongoDB has no result where there are no documents, since there is no group.
+/// A statement without a result in MongoDB if there are no documents, because there is no group.
 const COUNT: &str = "SELECT COUNT(";
 const NOT_FOUND: &str = "mongodb/26";
 const NONCE_SIZE: usize = 18;
-/// The database of the commands that concern the whole server, which has most users.
+/// The database of commands about the whole server; it defines most users.
 const ADMIN: &str = "admin";
 
 pub struct MongoConnection {
@@ -96,7 +96,7 @@ impl MongoConnection {
         }
     }
 
-    /// Prove to the server that the user of the database `source` is the one who connects.
+    /// Authenticate as a user of the database `source`.
     fn authenticate(&mut self, user: &str, password: &Secret, source: &str) -> Result<(), Failure> {
         let mut nonce = [0; NONCE_SIZE];
         getrandom::fill(&mut nonce).map_err(Failure::usage)?;
@@ -128,8 +128,8 @@ impl MongoConnection {
         Ok(())
     }
 
-    /// Run a command on a database, unless it names another one itself, and return the reply, which
-    /// says that all is well.
+    /// Run a command on a database, unless the command names another one, and return the successful
+    /// reply.
     fn run(&mut self, command: &Document, database: &str) -> Result<Document, Failure> {
         let command = on_database(command.clone(), database);
         self.socket.send(self.encoder.command(&command)?)?;
@@ -145,7 +145,7 @@ impl MongoConnection {
         }
     }
 
-    /// Return the command that a text is: a command as JSON, or a statement of a workload.
+    /// Parse a text: a command as JSON, or a statement of a workload.
     fn parse(&self, text: &str) -> Result<Document, Failure> {
         if is_json(text) {
             serde_json::from_str(text).map_err(Failure::usage)
@@ -155,7 +155,7 @@ impl MongoConnection {
         }
     }
 
-    /// Return a command of a workload, which waits for the disk where that is wanted.
+    /// Return a command of a workload; it waits for the disk if requested.
     fn with_concern(&self, command: Document) -> Document {
         if self.journaled {
             statement::journaled(command)
@@ -165,7 +165,7 @@ impl MongoConnection {
     }
 }
 
-/// Return whether a text is a command, and not a statement of a workload.
+/// Return whether a text is a command instead of a statement of a workload.
 fn is_json(text: &str) -> bool {
     text.starts_with('{')
 }
@@ -191,7 +191,7 @@ fn text_of(reply: &Document) -> Result<String, Failure> {
     String::from_utf8(bytes.clone()).map_err(Failure::protocol)
 }
 
-/// The failure of a connection whose user the server refuses.
+/// The failure of a connection whose user the server rejects.
 fn refused(failure: Failure) -> Failure {
     match failure {
         Failure::Server(error) => Failure::refused(error),
@@ -208,7 +208,7 @@ fn number(value: &Bson) -> Option<i64> {
     }
 }
 
-/// Return the documents of a reply as rows of their values. The key of the only group is no value.
+/// Return the documents of a reply as rows of their values. The key of the only group is not a value.
 fn rows_of(reply: &Document) -> Result<Table, Failure> {
     let cursor = reply.get_document("cursor").map_err(Failure::protocol)?;
     let batch = cursor.get_array("firstBatch").map_err(Failure::protocol)?;
@@ -241,7 +241,7 @@ fn whole(reply: &Document) -> Result<Table, Failure> {
 }
 
 impl TextQueries for MongoConnection {
-    /// Run a command, or a statement, whose documents are rows. To drop what is not there is done.
+    /// Run a command or a statement; its documents are rows. Dropping a missing object succeeds.
     fn query(&mut self, text: &str) -> Result<Table, Failure> {
         let command = self.parse(text)?;
         let database = self.database.clone();
@@ -310,12 +310,12 @@ impl Connection for MongoConnection {
 }
 
 impl Session for MongoConnection {
-    /// Nothing tells which thread of the server serves a connection.
+    /// Return None: the thread that serves a connection is unknown.
     fn server_process(&mut self) -> Result<Option<u32>, Failure> {
         Ok(None)
     }
 
-    /// The server itself sees that a client has gone, and ends its operation.
+    /// The server notices by itself that a client has gone, and stops its operation.
     fn interrupt(&self) -> Option<Arc<Interrupt>> {
         Some(Arc::clone(self.socket.interrupt()))
     }
@@ -328,13 +328,13 @@ impl Session for MongoConnection {
         Ok(())
     }
 
-    /// Explain a read. What writes, and what a server does not explain, has no plan.
+    /// Explain a read. Writes, and reads that a server does not explain, have no plan.
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
         let reply = self.explained(request, "queryPlanner")?;
         Ok(reply.and_then(|reply| plan::text(&reply)))
     }
 
-    /// Count the work of a read. What writes is not executed: nothing would roll it back.
+    /// Count the work of a read. Writes are not executed, because they cannot be rolled back.
     fn count_work(&mut self, request: Request<'_>) -> Result<Option<Amounts>, Failure> {
         let reply = self.explained(request, "executionStats")?;
         Ok(reply.and_then(|reply| plan::work(&reply)))
@@ -357,7 +357,7 @@ impl Session for MongoConnection {
 }
 
 impl MongoConnection {
-    /// Return the server's explanation of a read; None of what writes, and where it has none.
+    /// Return the server's explanation of a read; None for writes, or if there is no explanation.
     fn explained(
         &mut self,
         request: Request<'_>,

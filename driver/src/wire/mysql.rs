@@ -1,8 +1,8 @@
-//! MySQL and MariaDB: the client/server protocol of 4.1 and later, prepared statements in its
-//! binary form.
+//! MySQL and MariaDB: the client/server protocol of 4.1 and later, with prepared statements in the
+//! binary format.
 //!
-//! The servers offer different capabilities when a client connects; all later requests are the same
-//! for all of them, so that contenders of different ages get the same statements.
+//! Servers offer different capabilities when a client connects; all later requests are the same for
+//! all of them, so that contenders of different ages get the same statements.
 
 mod authentication;
 mod dialect;
@@ -62,7 +62,7 @@ pub struct MysqlConnection {
     endings: Endings,
     replies: Replies,
     statements: Vec<Statement>,
-    /// What it needs to count the work of executions.
+    /// The information that counting the work of executions needs.
     look: Option<work::Look>,
 }
 
@@ -70,10 +70,10 @@ enum Statement {
     Prepared {
         number: u32,
         source: String,
-        /// The types of the last execution, which are sent again only if they change.
+        /// The types of the last execution; they are sent again only if they change.
         types: Vec<u8>,
     },
-    /// A statement that not every version can prepare, so that it is sent as text to all of them.
+    /// A statement that some versions cannot prepare, so it is sent as text to all of them.
     Text(String),
 }
 
@@ -86,7 +86,7 @@ impl MysqlConnection {
         Ok(connection)
     }
 
-    /// Return a connection that nothing cancels, and the server's number of it.
+    /// Return a connection without an interrupt, and the server's number for it.
     fn reach(target: &Target) -> Result<(Self, u32), Failure> {
         let socket = Socket::connect(target, SOCKET_NAME)?;
         let mut frames = Frames::new();
@@ -140,7 +140,7 @@ impl MysqlConnection {
             .send(encode_text(command::QUERY, sql, &mut self.output)?)
     }
 
-    /// Take all of a reply, and call `each` with its parts.
+    /// Receive a whole reply, and call `each` with its parts.
     fn converse(
         &mut self,
         mut each: impl FnMut(Part<'_>) -> Result<(), Failure>,
@@ -266,20 +266,20 @@ impl Session for MysqlConnection {
     }
 }
 
-/// End the connection of a number, with its statement, over another one.
+/// Kill a connection and its statement, over another connection.
 fn kill(target: &Target, connection: u32) -> Result<(), Failure> {
     let (mut other, _) = MysqlConnection::reach(target)?;
     other.query(&format!("KILL {connection}")).map(|_| ())
 }
 
-/// Write a statement as text, to be prepared or to be executed.
+/// Write a statement as text, to be prepared or executed.
 fn encode_text<'a>(command: u8, sql: &str, output: &'a mut Vec<u8>) -> Result<&'a [u8], Failure> {
     let mut packet = Packet::command(output, command);
     packet.bytes(sql.as_bytes());
     packet.end(0)
 }
 
-/// Write an execution; `types` are the types that the server knows, and become those of the values.
+/// Write an execution; `types` are the types that the server knows, and are updated to the values'.
 fn encode_execution<'a>(
     number: u32,
     types: &mut Vec<u8>,

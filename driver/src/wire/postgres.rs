@@ -1,7 +1,7 @@
 //! PostgreSQL: protocol version 3, extended query with named statements.
 //!
-//! Parameters and results are binary, which costs both sides least: a client that formats numbers
-//! would measure itself. Each request carries its own Sync, as libpq's do, so that every statement
+//! Parameters and results are binary, which is the cheapest for both sides: a client that formats
+//! numbers would measure itself. Each request has its own Sync, like libpq's, so that every statement
 //! is one round trip.
 
 mod backend;
@@ -52,7 +52,7 @@ pub struct PostgresConnection {
     backend: Option<Backend>,
 }
 
-/// The reply under way, as far as it has arrived.
+/// The current reply, as far as it has arrived.
 #[derive(Default)]
 struct PartialReply {
     reply: Reply,
@@ -95,8 +95,8 @@ impl PostgresConnection {
         self.socket.send(&self.output)
     }
 
-    /// Take messages until the server is ready again, and call `each` with each of them. If `each`
-    /// fails, the connection is in the middle of a reply and cannot be used any more.
+    /// Receive messages until the server is ready again, and call `each` with each of them. If `each`
+    /// fails, the connection is in the middle of a reply and unusable.
     fn converse(
         &mut self,
         mut each: impl FnMut(u8, &[u8]) -> Result<(), Failure>,
@@ -122,9 +122,9 @@ impl TextQueries for PostgresConnection {
             match tag {
                 b'T' => table.columns = backend::column_names(body)?,
                 b'D' => table.rows.push(backend::text_values(body)?),
-                // After this the server waits for data, which do not exist.
+                // After this the server would wait for data.
                 b'G' | b'H' | b'W' => {
-                    return Err(Failure::usage("this command does not execute COPY"))
+                    return Err(Failure::usage("COPY is not supported by this command"))
                 }
                 _ => {}
             }
@@ -192,7 +192,7 @@ impl PartialReply {
     fn take(&mut self, tag: u8, body: &[u8]) -> Result<bool, Failure> {
         match tag {
             b'D' => self.reply.rows += 1,
-            // A query's rows have been counted as they came; the tag counts those of a write.
+            // A query's rows were counted on arrival; the tag has the count of a write.
             b'C' if !body.starts_with(b"SELECT") => {
                 self.reply.rows = backend::command_rows(body)?;
                 self.completed = true;
@@ -265,7 +265,7 @@ impl Session for PostgresConnection {
     }
 }
 
-/// Write Bind, Execute and Sync of a named statement. A single format stands for those of all values.
+/// Write Bind, Execute and Sync of a named statement. A single format applies to all values.
 fn encode_execution(
     name: &str,
     values: &[Value],
@@ -301,7 +301,7 @@ fn format_of(value: &Value) -> i16 {
 }
 
 /// Write a value in its binary form, without its length.
-#[inline(always)] // A call for each value would cost more than the value.
+#[inline(always)] // a call per value would cost more than the value
 fn encode_value(value: Value, text: &[u8], output: &mut BytesMut) -> IsNull {
     match value {
         Value::Int(number) => output.put_i32(number),
@@ -318,7 +318,7 @@ fn encode_value(value: Value, text: &[u8], output: &mut BytesMut) -> IsNull {
     IsNull::No
 }
 
-/// Convert a time to the form in which timestamps are stored.
+/// Convert a time to Postgres' format of timestamps.
 fn microseconds_since_2000(seconds_since_1970: i64) -> i64 {
     const YEAR_2000: i64 = 946_684_800;
     (seconds_since_1970 - YEAR_2000) * 1_000_000

@@ -1,7 +1,7 @@
-//! A client that connects anew in each of its operations. `CONNECT` stands for that: its reply is
-//! there when the server has authenticated the client, or has refused it.
+//! A client that reconnects in each of its operations. `CONNECT` is the request for it: its reply is
+//! complete when the server has authenticated or rejected the client.
 //!
-//! Connections are not reused in any form: each TLS handshake is a whole one.
+//! Connections are not reused in any form: each TLS handshake is a full one.
 
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ pub struct Reconnecting {
     connection: Option<Box<dyn Session>>,
     /// The reply to `CONNECT`.
     reply: Option<Reply>,
-    /// The traffic of the connections before this one.
+    /// The traffic of earlier connections.
     before: Traffic,
     interrupt: Arc<Interrupt>,
 }
@@ -48,7 +48,7 @@ impl Reconnecting {
         self.operation_ended()?;
         let connection = match connect(&self.target) {
             Ok(connection) => connection,
-            // A server that refuses a client is there.
+            // A server that rejects a client is running.
             Err(Failure::Connection {
                 sqlstate: Some(sqlstate),
                 message,
@@ -108,7 +108,7 @@ impl Connection for Reconnecting {
         }
     }
 
-    /// Connecting waits in the thread of the client, which no other client can share.
+    /// Return None: connecting blocks the client's thread, so other clients cannot share it.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -119,8 +119,8 @@ impl Connection for Reconnecting {
         [self.before, current.unwrap_or_default()].into_iter().sum()
     }
 
-    /// Disconnect. The next operation begins when the server has ended the session: its work for an
-    /// operation falls into the operation's slice, and sessions that end do not pile up.
+    /// Disconnect. The next operation begins after the server has ended the session, so that its work
+    /// for an operation happens in the operation's slice, and sessions do not pile up.
     fn operation_ended(&mut self) -> Result<(), Failure> {
         let Some(mut connection) = self.connection.take() else {
             return Ok(());
@@ -133,7 +133,7 @@ impl Connection for Reconnecting {
 }
 
 impl Session for Reconnecting {
-    /// Each operation is served by another process.
+    /// Return None: each operation is served by another process.
     fn server_process(&mut self) -> Result<Option<u32>, Failure> {
         Ok(None)
     }
@@ -173,7 +173,7 @@ mod tests {
     const AUTHENTICATED: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
     const TOO_MANY: &[u8] = b"E\0\0\0\x17SFATAL\0C53300\0Mno\0\0";
 
-    /// Serve a client for each of the answers to its beginning, one after the other.
+    /// Serve one client for each of the answers, one after the other.
     fn server(answers: &'static [&[u8]]) -> (Target, std::thread::JoinHandle<usize>) {
         let name = format!("slowdust-reconnecting-{}", std::process::id());
         let path = std::env::temp_dir().join(format!("{name}-{}", answers.len()));

@@ -17,17 +17,16 @@ use super::tls::{self, TlsStream};
 use super::{Failure, Traffic};
 use crate::protocol::target::Target;
 
-/// The longest wait for a connection, and for all answers together with which a server of others
-/// begins.
+/// The time limit for connecting, and for all first answers of a running server together.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub struct Socket {
     stream: Stream,
     traffic: Traffic,
-    /// The longest wait for bytes outside of measured operations; None: for ever.
+    /// The time limit for bytes outside of measured operations; None: no limit.
     patience: Option<Duration>,
-    /// The time of the connection, until the server has answered as the target's kind of server
-    /// would. Its patience is for all these answers: their bytes may come one by one.
+    /// The time of connecting, until the server has answered like the target's kind of server. The
+    /// limit applies to all these answers together: their bytes may arrive one by one.
     beginning: Option<Instant>,
     interrupt: Arc<Interrupt>,
 }
@@ -40,8 +39,8 @@ enum Stream {
 }
 
 impl Socket {
-    /// Connect to a target. `name` is the file of the DBMS's Unix socket, where the target names
-    /// its directory.
+    /// Connect to a target. `name` is the file of the DBMS's Unix socket, if the target names its
+    /// directory.
     pub fn connect(target: &Target, name: &str) -> Result<Self, Failure> {
         let mut socket = match (&target.socket, &target.host) {
             (Some(place), None) if Path::new(place).is_dir() => {
@@ -49,9 +48,9 @@ impl Socket {
             }
             (Some(file), None) => Self::unix(file),
             (None, Some(host)) => Self::tcp(host, target.port),
-            _ => Err(Failure::usage("a target has either a host or a socket")),
+            _ => Err(Failure::usage("a target needs either a host or a socket")),
         }?;
-        // A server of Slowdust may be slow to begin: valgrind runs it, or it has been started now.
+        // Slowdust's own server may be slow at first: under valgrind, or right after its start.
         socket.be_patient(match target.foreign {
             true => Some(CONNECT_TIMEOUT),
             false => target.patience()?,
@@ -60,7 +59,7 @@ impl Socket {
         Ok(socket)
     }
 
-    /// Wait so long at most for the server's bytes, and for room for ours, from now on.
+    /// Set the time limit for the server's bytes, and for room for ours, from now on.
     pub fn be_patient(&mut self, patience: Option<Duration>) -> Result<(), Failure> {
         self.patience = patience;
         self.beginning = None;
@@ -72,7 +71,7 @@ impl Socket {
         .map_err(Failure::connection)
     }
 
-    /// Return what ends the connection from another thread.
+    /// Return a handle that shuts the connection down from another thread.
     pub fn interrupt(&self) -> &Arc<Interrupt> {
         &self.interrupt
     }
@@ -83,7 +82,7 @@ impl Socket {
         Ok(Self::over(Stream::Unix(Arc::new(stream))))
     }
 
-    /// Connect without Nagle's delay: each request is one segment that must leave at once.
+    /// Connect without Nagle's delay: each request is one segment that must leave immediately.
     fn tcp(host: &str, port: u16) -> Result<Self, Failure> {
         let stream = connect_to_any(host, port).map_err(|error| {
             Failure::connection(format!("cannot connect to {host}:{port}: {error}"))
@@ -92,12 +91,12 @@ impl Socket {
         Ok(Self::over(Stream::Tcp(Arc::new(stream))))
     }
 
-    /// Encrypt all that follows, as the target wants it. The server has agreed to that.
+    /// Encrypt the connection as the target specifies. The server has agreed to it.
     pub fn secure(self, target: &Target) -> Result<Self, Failure> {
         let (Stream::Tcp(stream), Some(host), Some(wanted)) =
             (self.stream, &target.host, &target.tls)
         else {
-            return Err(Failure::usage("TLS is for TCP connections"));
+            return Err(Failure::usage("TLS needs a TCP connection"));
         };
         let stream = tls::secure(stream, host, wanted)?;
         Ok(Self {
@@ -106,13 +105,13 @@ impl Socket {
         })
     }
 
-    /// Return whether nobody on the way can read what is sent: it is encrypted, or stays within
-    /// this machine.
+    /// Return whether nothing on the way can read the data: it is encrypted, or stays within this
+    /// machine.
     pub fn is_private(&self) -> bool {
         !matches!(self.stream, Stream::Tcp(_))
     }
 
-    /// Return whether bytes were received beyond those that `receive` has returned.
+    /// Return whether there are received bytes that `receive` has not returned yet.
     pub fn holds_bytes(&mut self) -> Result<bool, Failure> {
         match &mut self.stream {
             Stream::Unix(_) | Stream::Tcp(_) => Ok(false),
@@ -141,7 +140,7 @@ impl Socket {
         (Self::over(Stream::Unix(Arc::new(ours))), theirs)
     }
 
-    /// Connect to a server that sends its bytes at once, and returns at the end what it received.
+    /// Connect to a server that sends its bytes immediately, and finally returns what it received.
     #[cfg(test)]
     pub fn with_server(sent: Vec<u8>) -> (Self, std::thread::JoinHandle<Vec<u8>>) {
         let (socket, server) = Self::pair();
@@ -149,7 +148,7 @@ impl Socket {
         (socket, serve(server, end, sent))
     }
 
-    /// Do the same by TCP.
+    /// Do the same over TCP.
     #[cfg(test)]
     pub fn with_tcp_server(sent: Vec<u8>) -> (Self, std::thread::JoinHandle<Vec<u8>>) {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -166,7 +165,7 @@ impl Socket {
         }
         .map_err(|error| match (error.kind(), self.patience) {
             (io::ErrorKind::WouldBlock, Some(patience)) => Failure::timeout(format!(
-                "the server takes no more bytes, for {} s",
+                "the server has not accepted data for {} s",
                 patience.as_secs()
             )),
             _ => Failure::connection(format!("sending failed: {error}")),
@@ -175,7 +174,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Receive into `buffer`, waiting if no bytes are there. 0 bytes mean that the server hung up.
+    /// Receive into `buffer`, waiting if there are no bytes. 0 bytes mean that the server hung up.
     pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, Failure> {
         let received = loop {
             let result = match &mut self.stream {
@@ -193,20 +192,20 @@ impl Socket {
         Ok(received)
     }
 
-    /// Wait until the server has closed the connection, and drop what it still sends.
+    /// Wait until the server has closed the connection, and discard its remaining bytes.
     pub fn wait_closed(&mut self) -> Result<(), Failure> {
         let mut rest = [0; 1024];
         loop {
             self.wait_patiently()?;
-            // A server that closes without reading all resets the connection.
+            // A server that closes without reading everything resets the connection.
             if matches!(self.receive(&mut rest), Ok(0) | Err(_)) {
                 return Ok(());
             }
         }
     }
 
-    /// Wait until bytes of the server are there, as long as the socket is patient. After that the
-    /// server is asked to stop what it does, and the connection ends.
+    /// Wait for bytes from the server, up to the time limit. Then ask the server to cancel its work,
+    /// and shut the connection down.
     pub fn wait_patiently(&self) -> Result<(), Failure> {
         let Some(patience) = self.patience else {
             return Ok(());
@@ -229,10 +228,10 @@ impl Socket {
         }))
     }
 
-    /// Wait for the server's answer. On a Unix socket a reader that sleeps in `recv` is woken
-    /// twice: by the answer, and before it when the server takes the request off the queue, which
-    /// the kernel signals as room to write. `poll` asks for one of the two only, and spares that
-    /// context switch. TCP does not have this, so there `recv` itself may wait.
+    /// Wait for the server's answer. On a Unix socket a reader that sleeps in `recv` is woken twice:
+    /// by the answer, and before it when the server takes the request off the queue, which the kernel
+    /// signals as room to write. `poll` can wait for only one of the two, which saves that context
+    /// switch. TCP does not have this problem, so `recv` itself may wait.
     pub fn wait_readable(&self) -> Result<(), Failure> {
         let Stream::Unix(stream) = &self.stream else {
             return Ok(());

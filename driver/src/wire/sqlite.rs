@@ -1,6 +1,5 @@
-//! SQLite, which has no server: statements run in the thread of the client, in a process that
-//! serves one database (see `embedded`). There is no protocol, and so no CPU time of a client apart
-//! from that of the database.
+//! SQLite, which has no server: statements run in the client's thread, in a process that serves one
+//! database (see `embedded`). There is no protocol, and so no separate CPU time of the client.
 
 mod dialect;
 pub mod library;
@@ -27,36 +26,36 @@ pub const WIRE: Wire = Wire {
     in_process: true,
 };
 
-/// The database of this process, and the statements with which each connection begins.
+/// The database of this process, and the initial statements of each connection.
 pub struct Served {
     pub path: String,
-    /// `PRAGMA name = value`, in the order in which they have to be executed.
+    /// `PRAGMA name = value`, in the order of execution.
     pub settings: Vec<String>,
 }
 
 static SERVED: OnceLock<Served> = OnceLock::new();
 
-/// Name the database of this process, once.
+/// Set the database of this process, once.
 pub fn serve(served: Served) -> Result<(), Failure> {
     let named = SERVED.set(served);
-    named.map_err(|_| Failure::usage("a process serves one database"))
+    named.map_err(|_| Failure::usage("a process serves only one database"))
 }
 
 pub struct SqliteConnection {
     /// They are dropped, and so finalized, before the connection is closed.
     prepared: Vec<Prepared>,
     reply: Option<Reply>,
-    /// Times as texts, which a statement reads while it runs.
+    /// Times as texts, which a running statement reads.
     times: Vec<u8>,
     handle: Handle,
-    /// The longest time that an execution takes whose work is counted.
+    /// The time limit for an execution whose work is counted.
     limit: Option<Duration>,
 }
 
 struct Prepared {
     statement: Statement,
     sql: String,
-    /// Whether the changed rows are counted after it.
+    /// Whether changed rows are counted after the execution.
     writes: bool,
 }
 
@@ -67,7 +66,7 @@ impl SqliteConnection {
         Self::open_with(&served.path, &served.settings)
     }
 
-    /// Open a database, and execute the statements of its settings.
+    /// Open a database, and execute its settings.
     pub fn open_with(path: &str, settings: &[String]) -> Result<Self, Failure> {
         let mut connection = Self {
             prepared: Vec::new(),
@@ -84,7 +83,7 @@ impl SqliteConnection {
 
     fn prepare_one(&mut self, sql: &str) -> Result<Prepared, Failure> {
         let (statement, _) = self.handle.prepare(sql)?;
-        let statement = statement.ok_or_else(|| Failure::usage("a statement is empty"))?;
+        let statement = statement.ok_or_else(|| Failure::usage("the statement is empty"))?;
         Ok(Prepared {
             writes: changes_rows(sql, statement.types.len()),
             statement,
@@ -92,8 +91,8 @@ impl SqliteConnection {
         })
     }
 
-    /// Execute a statement whose values are bound; return its reply.
-    #[inline(always)] // of every operation, as `bind` is
+    /// Execute a statement with bound values; return its reply.
+    #[inline(always)] // called for every operation, like `bind`
     fn execute(handle: &Handle, prepared: &mut Prepared) -> Reply {
         let statement = &mut prepared.statement;
         let mut rows = 0;
@@ -118,7 +117,7 @@ impl SqliteConnection {
         }
     }
 
-    /// Execute a statement whose values are bound, and return its work.
+    /// Execute a statement with bound values, and return its work.
     fn count_execution(handle: &Handle, prepared: &mut Prepared) -> Result<Amounts, Failure> {
         const OF_STATEMENT: [(&str, StatementCount); 4] = [
             ("full_scan_steps", StatementCount::FullScanSteps),
@@ -182,7 +181,7 @@ impl SqliteConnection {
     }
 }
 
-/// Return whether a statement with so many columns is an INSERT, UPDATE, DELETE or REPLACE.
+/// Return whether a statement with this number of columns is an INSERT, UPDATE, DELETE or REPLACE.
 fn changes_rows(sql: &str, columns: usize) -> bool {
     let word = sql.split_whitespace().next().unwrap_or("");
     let verbs = ["INSERT", "UPDATE", "DELETE", "REPLACE"];
@@ -190,7 +189,7 @@ fn changes_rows(sql: &str, columns: usize) -> bool {
         || (columns == 0 && word.eq_ignore_ascii_case("WITH"))
 }
 
-/// Return a step of a plan as versions from 3.36 on write it: equal plans have to be equal texts.
+/// Return a step of a plan in the wording of versions from 3.36 on: equal plans must be equal texts.
 fn in_words_of_today(step: &str) -> String {
     let shorter = ["SCAN", "SEARCH"].iter().find_map(|verb| {
         let table = step.strip_prefix(verb)?.strip_prefix(" TABLE ")?;
@@ -199,7 +198,7 @@ fn in_words_of_today(step: &str) -> String {
     shorter.unwrap_or_else(|| step.to_owned())
 }
 
-/// Bind the values of an execution. Texts and `times` stay in place until it has ended.
+/// Bind the values of an execution. Texts and `times` stay in place until it has finished.
 #[inline(always)]
 fn bind(statement: &mut Statement, values: &[Value], text: &[u8], times: &mut Vec<u8>) {
     const SIZE: usize = "2026-01-01 00:00:00".len();
@@ -230,7 +229,7 @@ fn bind(statement: &mut Statement, values: &[Value], text: &[u8], times: &mut Ve
 
 #[allow(unsafe_code, reason = "SQLite reads the text where it is")]
 fn bind_text(statement: &mut Statement, place: usize, text: &[u8]) {
-    // SAFETY: the operation's text and the connection's times are not written before the statement
+    // SAFETY: the operation's text and the connection's times are not modified before the statement
     // has been executed and reset; other values are bound before it is executed again.
     unsafe { statement.bind_text(place, text) };
 }
@@ -261,7 +260,7 @@ impl TextQueries for SqliteConnection {
 }
 
 impl Connection for SqliteConnection {
-    /// Execute the request at once: the reply is there when this returns.
+    /// Execute the request immediately: the reply is complete when this returns.
     fn send(&mut self, request: Request<'_>) -> Result<(), Failure> {
         self.reply = Some(match request {
             Request::Prepared {
@@ -301,7 +300,7 @@ impl Session for SqliteConnection {
         Ok(None)
     }
 
-    /// Statements run in the thread of the client; Slowdust ends its process.
+    /// Return None: statements run in the client's thread, whose process Slowdust can kill.
     fn interrupt(&self) -> Option<Arc<Interrupt>> {
         None
     }
@@ -314,8 +313,8 @@ impl Session for SqliteConnection {
         Ok(())
     }
 
-    /// Return the steps of the plan, one a line, below the step that they belong to; a statement without
-    /// any, such as INSERT, has none.
+    /// Return the steps of the plan, one per line, below the step that they belong to; a statement
+    /// without steps, such as INSERT, has no plan.
     fn explain(&mut self, request: Request<'_>) -> Result<Option<String>, Failure> {
         let sql = match request {
             Request::Prepared { statement, .. } => &self.prepared[statement].sql,
@@ -402,7 +401,7 @@ impl BulkLoad for Inserts<'_> {
             .map_or(Ok(()), |error| Err(Failure::Server(error)))
     }
 
-    /// Nothing is sent: the bytes are those of the texts.
+    /// Commit. Nothing is sent: the bytes are the bytes of the texts.
     fn finish(self: Box<Self>) -> Result<u64, Failure> {
         self.connection.query("COMMIT")?;
         Ok(self.bytes)

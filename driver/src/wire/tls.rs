@@ -40,7 +40,7 @@ impl Write for Shared {
     }
 }
 
-/// Encrypt a connection whose server has agreed to it, and verify that server as it is wanted.
+/// Encrypt a connection whose server has agreed to it, and verify the server as requested.
 pub fn secure(stream: Arc<TcpStream>, host: &str, tls: &Tls) -> Result<TlsStream, Failure> {
     let name = ServerName::try_from(host.to_owned()).map_err(Failure::usage)?;
     let config = config(tls)?;
@@ -51,8 +51,7 @@ pub fn secure(stream: Arc<TcpStream>, host: &str, tls: &Tls) -> Result<TlsStream
     Ok(StreamOwned::new(connection, Shared(stream)))
 }
 
-/// Do the handshake, with a server that may not know TLS and wait for more of what it takes for a
-/// command.
+/// Perform the handshake. A server without TLS may wait for the rest of a supposed command.
 fn shake_hands(
     connection: &mut ClientConnection,
     mut stream: &TcpStream,
@@ -65,7 +64,7 @@ fn shake_hands(
             .complete_io(&mut stream)
             .map_err(|error| match error.kind() {
                 io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-                    format!("no answer in {} s: does it speak TLS?", limit.as_secs())
+                    format!("no answer within {} s: does it speak TLS?", limit.as_secs())
                 }
                 _ => error.to_string(),
             })?;
@@ -73,7 +72,7 @@ fn shake_hands(
     wait(stream, None).map_err(|error| error.to_string())
 }
 
-/// Return whether bytes of the server are decrypted already, for which no one has to wait.
+/// Return whether there are decrypted bytes from the server, so that there is no need to wait.
 pub fn holds_bytes(stream: &mut TlsStream) -> io::Result<bool> {
     let state = stream.conn.process_new_packets();
     let state = state.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
@@ -97,7 +96,7 @@ fn config(tls: &Tls) -> Result<ClientConfig, Failure> {
                 .map_err(Failure::usage)
         }
         _ => Err(Failure::usage(
-            "a client's certificate and its key are given together",
+            "a client's certificate needs its key, and the key its certificate",
         )),
     }
 }
@@ -123,7 +122,7 @@ fn verifier(
     }
 }
 
-/// Return the authorities of the file, or else those that this machine trusts.
+/// Return the authorities in the file, by default the machine's.
 fn roots(tls: &Tls) -> Result<RootCertStore, Failure> {
     let mut store = RootCertStore::empty();
     let found = match &tls.authorities {
@@ -133,7 +132,7 @@ fn roots(tls: &Tls) -> Result<RootCertStore, Failure> {
     store.add_parsable_certificates(found);
     if store.is_empty() {
         return Err(Failure::usage(
-            "no certificate of an authority is there to verify the server with: name a file",
+            "no certificate of an authority to verify the server with: name a file",
         ));
     }
     Ok(store)
@@ -147,8 +146,8 @@ fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, Failure> {
         .map_err(unreadable)
 }
 
-/// Verifies less than the server's whole identity: the signatures of the chain whatever the name,
-/// or nothing at all.
+/// Verifies less than the server's whole identity: the signatures of the chain without the name, or
+/// nothing at all.
 #[derive(Debug)]
 struct Lenient {
     chain: Option<Arc<WebPkiServerVerifier>>,

@@ -1,5 +1,5 @@
-//! Tables and tests that commands describe: those of benchmarks which are data of their own, and those of
-//! users.
+//! Tables and tests that are described by commands: benchmarks defined as data, and users' own
+//! workloads.
 
 mod cumulative;
 mod draw;
@@ -41,7 +41,7 @@ fn test(
         )));
     };
     if !dialect.prepares() {
-        return Err(Failure::usage("described tests are for DBMS that take SQL"));
+        return Err(Failure::usage("described tests need a DBMS with SQL"));
     }
     let plan = Plan::of(described, shape, dialect).map_err(|message| {
         Failure::usage(format!("the description of {}: {message}", request.test))
@@ -65,11 +65,11 @@ struct Described {
 #[derive(Clone)]
 struct Plan {
     session: Vec<String>,
-    /// The different statements, by their numbers.
+    /// The distinct statements, by their numbers.
     statements: Vec<String>,
     transactions: Vec<Vec<PlannedCall>>,
     weights: Cumulative,
-    /// The most numbers that a value of a call asks for at once.
+    /// The most numbers that a value of a call draws at once.
     largest_sample: usize,
     /// The number of sets of tuples.
     sets: usize,
@@ -84,7 +84,7 @@ struct PlannedCall {
     sources: Arc<[Source]>,
     expected: Expected,
     repeat: u32,
-    /// The sets of tuples of which it draws, and their sizes.
+    /// The sets of tuples that it draws from, and their sizes.
     sets: Vec<(usize, u64)>,
     begins_transaction: bool,
 }
@@ -95,7 +95,7 @@ impl Plan {
             return Err("a session needs a client".into());
         }
         if test.transactions.is_empty() {
-            return Err("there are no transactions".into());
+            return Err("the test has no transactions".into());
         }
         let weights: Vec<_> = test.transactions.iter().map(|each| each.weight).collect();
         let mut plan = Self {
@@ -125,13 +125,11 @@ impl Plan {
         extent: &mut Extent,
     ) -> Result<Vec<PlannedCall>, String> {
         if transaction.calls.is_empty() {
-            return Err("there are no statements".into());
+            return Err("the transaction has no statements".into());
         }
         let reads = matches!(test.freshness, Some(Freshness::Reads { .. }));
         if reads && transaction.calls.len() == 1 {
-            return Err(
-                "a query is fresh in a transaction that a statement before it begins".into(),
-            );
+            return Err("freshness needs a transaction with a statement before its query".into());
         }
         let mut values_before = 0;
         let mut calls = Vec::new();
@@ -178,7 +176,7 @@ impl Plan {
             return Err(format!("{in_call} values are too many"));
         }
         if call.repeat == 0 {
-            return Err("a statement is repeated once at the least".into());
+            return Err("repeat must be at least 1".into());
         }
         Ok(PlannedCall {
             statement: self.number(&call.sql),
@@ -199,7 +197,7 @@ impl Plan {
         self.statements.len() - 1
     }
 
-    /// Return the numbers of the statements that are prepared, in the order in which they are.
+    /// Return the numbers of the prepared statements, in order.
     fn prepared(&self) -> Vec<usize> {
         let calls = || self.transactions.iter().flatten();
         (0..self.statements.len())
@@ -242,7 +240,7 @@ impl Test for Described {
     }
 
     /// Return a test whose operations are all transactions, one after the other. Statements are
-    /// repeated as ever, since the places of values count all of them.
+    /// repeated as usual, since the indices of values count all repetitions.
     fn alone(&self) -> Box<dyn Test> {
         let mut plan = Plan::clone(&self.plan);
         plan.transactions = vec![plan.transactions.concat()];

@@ -1,5 +1,5 @@
-//! The Insert Benchmark over the tables `purchases1`..`purchasesN`: inserts at the tail of a table,
-//! deletes at its head, and queries between.
+//! The Insert Benchmark on the tables `purchases1`..`purchasesN`: inserts at the tail of a table,
+//! deletes at its head, and queries in between.
 
 mod deletes;
 mod indexes;

@@ -1,5 +1,5 @@
-//! The load of tables, several at a time. Each has one connection: several to one table would lay its
-//! rows out differently each time, and were not faster where it was measured.
+//! Loading of tables, several at a time. Each table has one connection: several would lay its rows out
+//! differently each time, and were not faster when measured.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
@@ -13,13 +13,13 @@ use crate::workload::Loaded;
 pub const ROWS_PER_REPORT: u64 = 1000;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Creates and fills the table of a number, counted from 0, and returns the bytes sent. The callback is
-/// told of every few rows.
+/// Creates and fills a table by its number, counted from 0, and returns the bytes sent. The callback
+/// gets the row count every few rows.
 pub type FillTable<'a> = dyn Fn(&mut dyn Session, &Definitions, usize, &mut dyn FnMut(u64)) -> Result<u64, Failure>
     + Sync
     + 'a;
 
-/// Fill so many tables, `parallel` of the job at a time; `progress` is called with the number of rows
+/// Fill this many tables, the job's `parallel` at a time; `progress` is called with the number of rows
 /// loaded so far.
 pub fn fill_tables(
     job: &Load,
@@ -59,7 +59,7 @@ fn run_in_threads(
                 let report = report.clone();
                 scope.spawn(move || {
                     loader.run(|rows| {
-                        // The receiver is gone only if the load has failed already.
+                        // The receiver is gone only if the load has already failed.
                         let _ = report.send(rows);
                     })
                 })
@@ -74,7 +74,7 @@ fn run_in_threads(
     })
 }
 
-/// The rows loaded so far, which are passed on, not too often.
+/// The rows loaded so far, reported at a limited frequency.
 struct Reports<'a> {
     progress: &'a mut dyn FnMut(u64),
     done: u64,
@@ -108,7 +108,7 @@ struct Loader<'a> {
 }
 
 impl Loader<'_> {
-    /// Load tables until none is left; return the bytes sent. `report` is called with every few rows.
+    /// Load tables until none is left; return the bytes sent. `report` is called every few rows.
     fn run(self, mut report: impl FnMut(u64)) -> Result<u64, Failure> {
         let target = &self.job.target;
         let definitions = wire::dialect(target)?.definitions(target.engine.as_deref())?;

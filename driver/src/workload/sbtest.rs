@@ -1,5 +1,5 @@
-//! Tests over sysbench's tables `sbtest1`..`sbtestN`: the microbenchmarks, the single-row family, and
-//! tests of data beyond the server's page cache, whose rows are wide.
+//! Tests on sysbench's tables `sbtest1`..`sbtestN`: the microbenchmarks, the single-row family, and
+//! tests of data that exceeds the server's page cache, with wide rows.
 
 mod beyond_pool;
 mod catalog;
@@ -19,7 +19,7 @@ use crate::wire::{is_transaction_control, Failure, CONNECT};
 use generator::SbGenerator;
 use template::{least_rows, Template};
 
-/// The benchmark over these tables.
+/// The benchmark of these tables.
 pub const BENCHMARK: SliceBenchmark = SliceBenchmark {
     name: "sbtest",
     load: load::load,
@@ -33,14 +33,14 @@ pub const PARTITIONED: SliceBenchmark = SliceBenchmark {
     test,
 };
 
-/// The same tables with wide rows, for data beyond the server's page cache in few rows.
+/// The same tables with wide rows, to exceed the server's page cache with few rows.
 pub const WIDE: SliceBenchmark = SliceBenchmark {
     name: "wide",
     load: load::load_wide,
     test,
 };
 
-/// The families of tests: each returns the transaction of a test that it has.
+/// The families of tests: each returns the transaction of a test that belongs to it.
 const FAMILIES: [TransactionOf; 4] = [
     catalog::transaction,
     planning::transaction,
@@ -97,9 +97,9 @@ struct SbTest {
 enum TableChoice {
     First,
     Drawn,
-    /// The client's own table, as far as there are enough.
+    /// The client's own table, if there are enough.
     OfClient,
-    /// The table of the row whose turn it is.
+    /// The table of the next row in turn.
     InTurn,
 }
 
@@ -170,12 +170,12 @@ fn check(test: &str, shape: Shape, templates: &[Template]) -> Result<(), Failure
         return Err(Failure::usage("a session needs a table and a client"));
     }
     if shape.rows > i32::MAX as u64 {
-        return Err(Failure::usage("ids are 32-bit integers: too many rows"));
+        return Err(Failure::usage("too many rows: ids are 32-bit integers"));
     }
     let least = least_rows(templates, shape.clients);
     if shape.rows < least {
         return Err(Failure::usage(format!(
-            "{test} needs tables of at least {least} rows, these have {}",
+            "{test} needs tables of at least {least} rows, but these have {}",
             shape.rows
         )));
     }

@@ -1,4 +1,4 @@
-//! Statements of a workload in the form in which they are sent.
+//! Statements of a workload, ready for sending.
 
 use std::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::wire::Kinds;
 pub enum Statement {
     /// The number under which the connection has prepared it.
     Prepared { number: usize, kinds: Kinds },
-    /// The parts between the placeholders of a complete text, and what is doubled in the texts that
-    /// take their places.
+    /// The parts of a complete text between the placeholders, and the bytes to double in the text
+    /// values that replace them.
     Text {
         parts: Vec<String>,
         doubled: &'static [u8],
@@ -19,7 +19,7 @@ pub enum Statement {
 }
 
 impl Statement {
-    /// `number` is the statement's place among those that the connection prepares.
+    /// `number` is the statement's index among the prepared ones.
     pub fn new(number: usize, sql: &str, form: Statements) -> Self {
         match form {
             Statements::Prepared => Self::Prepared {
@@ -33,7 +33,7 @@ impl Statement {
         }
     }
 
-    /// Return the statement with values of any kind, and texts with any contents; `doubled` is the
+    /// Return the statement for values of any kind, and texts with any content; `doubled` is the
     /// dialect's.
     pub fn with_any_values(self, doubled: &'static [u8]) -> Self {
         match self {
@@ -62,7 +62,7 @@ impl Statement {
     }
 }
 
-/// Append the complete statement, its values as literals, to the operation's text; return its place.
+/// Append the complete statement with literal values to the operation's text; return its range.
 #[inline(never)]
 fn write_text(
     parts: &[String],
@@ -80,7 +80,7 @@ fn write_text(
     start..operation.text.len()
 }
 
-/// Shorten a statement for people: write the first of its rows of values, and the number of rows.
+/// Abbreviate a statement for display: keep the first row of values, and the number of rows.
 pub fn abbreviate(sql: &str) -> String {
     let Some((head, rows)) = sql.split_once(" VALUES ") else {
         return sql.to_owned();

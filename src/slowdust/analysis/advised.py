@@ -1,4 +1,4 @@
-"""Commands that a report advises: each measures the work of the experiment, and none other."""
+"""Commands that a report advises; they measure the same work as the experiment."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slowdust.units import Second
 from slowdust.wording import short_duration
 
 _OF_BISECT = {"benchmark", "clients", "rows", "cpus", "seed", "set"}
-"""Options of `compare` that `bisect` has too."""
+"""Options of `compare` that `bisect` also has."""
 
 
 def typed_name(report: Report) -> str:
@@ -28,7 +28,7 @@ def more(
     budget: Second | None = None,
     options: Mapping[str, object] | None = None,
 ) -> str:
-    """Return the command that measures on, for so long; `tests` are all unless named."""
+    """Return the command that extends an experiment by `budget`; by default with all tests."""
     given = {
         "tests": ",".join(dict.fromkeys(tests)) or None,
         "budget": None if budget is None else short_duration(budget),
@@ -38,7 +38,7 @@ def more(
 
 
 def resume(typed: str, fleet: str | None = None) -> str:
-    """Return the command that finishes an experiment, on a fleet if it was begun on one."""
+    """Return the command that finishes an experiment, on its fleet if it has one."""
     return command_line(["run", typed], {"resume": True, "fleet": fleet})
 
 
@@ -49,11 +49,11 @@ def compare(
     tests: Sequence[str],
     options: Mapping[str, object] | None = None,
 ) -> str | None:
-    """Return the command that measures contenders in tests of the same work.
+    """Return the command that measures contenders in tests with the same work.
 
-    `options` replace those of the experiment, or are added. None where a command line cannot say
-    what was measured: contenders of a matrix or with names of their own, servers that ran already,
-    and experiments of a version that kept no options.
+    `options` override the experiment's options. None if a command line cannot express it:
+    for contenders of a matrix or with names of their own, servers that were already running, and
+    experiments of a version that did not store options.
     """
     of_matrix = any(" " in name or "#" in name for name in contenders)
     running = any(facts.running for facts in manifest.contenders)
@@ -70,7 +70,7 @@ def bisect(
 ) -> str | None:
     """Return the command that searches a range of releases for the change of a test.
 
-    None where `bisect` cannot measure the same work.
+    None if `bisect` cannot measure the same work.
     """
     work = manifest.work_options
     if work is None or not work.keys() <= _OF_BISECT:
@@ -79,12 +79,12 @@ def bisect(
     benchmark = BENCHMARKS.get(str(work.get("benchmark", DEFAULT.name)))
     has_rows = manifest.workload is None and benchmark and "rows" not in benchmark.unused_keys
     if has_rows and manifest.method.rows is not None:
-        given["rows"] = manifest.method.rows  # it has another default
+        given["rows"] = manifest.method.rows  # bisect has a different default
     return command_line(["bisect", range_], {**given, **options})
 
 
 def _workload(manifest: Manifest, typed: str) -> dict[str, str]:
-    """Return the option that names the experiment's copy of the user's own workload."""
+    """Return the option for the experiment's copy of the user's workload."""
     if manifest.workload is None:
         return {}
     folder = Path(typed) if "/" in typed else usual_results() / typed

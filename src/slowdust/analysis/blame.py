@@ -1,12 +1,12 @@
-"""What each release cost: the numbers of a history, told from each release to the next.
+"""The cost of each release: a history from each release to the next.
 
-A step is the history relative to the release before it, so that its interval is that of the two
-side by side, and not of two ratios to a release long ago.
+A step is the history relative to the preceding release, so its interval is from the direct
+comparison of the two, and not from two ratios to an old release.
 
-Time decides which release cost a group of tests the most where all steps of the group have a
-verdict in time, since that is what users feel. Where a step is unsure in time, work decides for the
-whole group, if the whole and all its steps were counted, or if time is sure of no step and work is
-of one: so one sentence never adds up two kinds of evidence.
+If all steps of a group of tests have a verdict on time, time determines the release that cost the
+group the most. If a step is unsure in time, work is used for the whole group, provided that the
+whole and all its steps were counted, or that time is sure of no step and work is sure of one. So a
+sentence never mixes two kinds of evidence.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ RatioKind = Literal["time", "work"]
 
 
 class StepRatio(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A release relative to an earlier one, as a history has it."""
+    """A release relative to an earlier one, as in a history."""
 
     ratio: Annotated[Ratio, Keys("ratio", "low", "high", "verdict")]
-    """Throughput, above 1 if it is faster; or instructions per operation, above 1 if it is more.
-    `slower` where it cost something, in throughput or in work; no verdict for single runs."""
+    """Throughput (above 1 if faster), or instructions per operation (above 1 if more). `slower` if
+    it cost something, in throughput or in work; no verdict for single runs."""
     chained: bool = False
-    """Whether it is chained over releases that experiments share, for want of one with both."""
+    """Whether it is chained over releases that experiments share, as no experiment has both."""
 
 
 class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What one step did to a test, or to a group of tests."""
+    """The effect of one step on a test, or on a group of tests."""
 
     name: str
     """The test's name, or the group's."""
@@ -60,16 +60,16 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
     tests: list[str] = []
     """The tests of a group; empty for a test."""
     rqps: StepRatio | None = None
-    """Relative throughput; for a group the geometric mean; absent where it was not measured."""
+    """Relative throughput; for a group the geometric mean; absent if it was not measured."""
     work: StepRatio | None = None
-    """Relative instructions per operation; absent where they were not counted."""
+    """Relative instructions per operation; absent if they were not counted."""
 
     def by(self, evidence: RatioKind) -> StepRatio | None:
         """Return the ratio of one kind of evidence."""
         return self.rqps if evidence == "time" else self.work
 
     def cost(self, evidence: RatioKind) -> float | None:
-        """Return ln(time or work per operation relative to before); above 0 if it cost more."""
+        """Return ln(time or work per operation / before); above 0 if it cost more."""
         step = self.by(evidence)
         if step is None:
             return None
@@ -85,7 +85,7 @@ class Part(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Step(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A release beside the one before it, or the last beside the first."""
+    """A release compared with the preceding one, or the last with the first."""
 
     before: str
     after: str
@@ -99,39 +99,39 @@ class Step(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Extreme(msgspec.Struct, kw_only=True):
-    """The step that cost a group the most, or gained it the most, for certain."""
+    """The step with the largest significant cost, or gain, of a group."""
 
     before: str
     after: str
     ratio: float
-    """The group's ratio in the evidence that decides."""
+    """The group's ratio, in the evidence used."""
     test: str
-    """The test of the group in which it is largest."""
+    """The test of the group with the largest change."""
     test_ratio: float
 
 
 class GroupBlame(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Which release cost a group the most, and which gained it the most."""
+    """The releases that cost a group the most, and gained it the most."""
 
     name: str
     group: str
     clients: int
     tests: list[str]
     evidence: RatioKind
-    """What decides: time; or work, where time is unsure of a step and work was counted of all, or
-    is sure of a step where time is of none."""
+    """`time`; or `work`, if time is unsure of a step and work was counted of all steps, or is sure
+    of a step while time is sure of none."""
     unsure: list[str] = []
-    """The releases of which time does not say what they did."""
+    """The releases whose effect on time is unsure."""
     uncounted: list[str] = []
-    """The releases whose work was not counted beside the one before."""
+    """The releases whose work was not counted together with the preceding release."""
     cost: Extreme | None = None
-    """The costliest step; absent, as the next, where no step is sure to have done so."""
+    """The costliest step; absent, like the next, without a significant one."""
     gain: Extreme | None = None
     sentences: list[str] = []
 
 
 class StepFunctions(msgspec.Struct, kw_only=True):
-    """Functions of the test in which a step cost the most, of one of the worst steps."""
+    """Functions of the test that cost the most, for one of the worst steps."""
 
     before: str
     after: str
@@ -142,7 +142,7 @@ class StepFunctions(msgspec.Struct, kw_only=True):
 
 
 class LineBlame(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What each release of a line cost, on one host, with one benchmark."""
+    """The cost of each release of a line, on one host, with one benchmark."""
 
     line: str
     """DBMS, engine, configuration and environment that its releases share."""
@@ -154,28 +154,28 @@ class LineBlame(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The releases, the oldest first."""
     steps: list[Step]
     whole: Step
-    """The last release beside the first: measured, not multiplied."""
+    """The last release compared with the first: measured, not multiplied."""
     groups: list[GroupBlame] = []
     functions: list[StepFunctions] = []
     notes: list[str] = []
 
 
 class Blame(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What releases cost, of every line that has two or more."""
+    """The cost of releases, for every line with two or more."""
 
     schema: int = SCHEMA
     unfinished: list[str] = []
-    """'NOT FINISHED: 6 of 33 tests, 1 start of the servers.', of each experiment that is not."""
+    """'NOT FINISHED: 6 of 33 tests, 1 start of the servers.', for each unfinished experiment."""
     lines: list[LineBlame]
     notes: list[str] = []
 
 
 def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
-    """Return what each release cost in these experiments; `choice.base` is not looked at."""
+    """Return the cost of each release in these experiments; `choice.base` is ignored."""
     experiments = [Experiment(each.manifest, each.slices, each.counts) for each in stored]
     relative: dict[str, History] = {}
 
-    def beside(version: str) -> History:
+    def relative_to(version: str) -> History:
         if version not in relative:
             relative[version] = history_of(experiments, with_changes(choice, base=version))
         return relative[version]
@@ -185,10 +185,10 @@ def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
     for line in first.lines:
         versions = [version.label for version in line.versions]
         steps = [
-            _step(_same(beside(before), line), before, after)
+            _step(_same(relative_to(before), line), before, after)
             for before, after in pairwise(versions)
         ]
-        whole = _step(_same(beside(versions[0]), line), versions[0], versions[-1])
+        whole = _step(_same(relative_to(versions[0]), line), versions[0], versions[-1])
         groups = group_blames(steps, whole)
         lines.append(
             LineBlame(
@@ -201,7 +201,7 @@ def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
                 steps=steps,
                 whole=whole,
                 groups=groups,
-                functions=functions_of(line, groups, stored),
+                functions=find_functions(line, groups, stored),
                 notes=line.notes,
             )
         )
@@ -219,7 +219,7 @@ def blame_of(stored: Sequence[Stored], choice: Choice) -> Blame:
 
 
 def _same(history: History, line: LineHistory) -> LineHistory | None:
-    """Return the same line of another history, relative to another of its versions."""
+    """Return the same line of another history, relative to another version."""
 
     def key(each: LineHistory) -> tuple[object, ...]:
         return each.line, each.benchmark, each.data, each.host, each.experiments
@@ -234,7 +234,7 @@ def _step(line: LineHistory | None, before: str, after: str) -> Step:
     groups, tests = (_parts(each, after) for each in (line.groups, line.tests))
     for group in groups:
         if len(group.tests) == 1:
-            # What its only test is sure of was judged with all others of the experiment.
+            # The verdict of its only test was judged with all others of the experiment.
             group.rqps = next(
                 each.rqps
                 for each in tests
@@ -273,11 +273,11 @@ def _work(work: PointWork) -> StepRatio:
 
 
 SINGLE = DEFAULT_BANDS.change
-"""Change from which single runs count, which have no verdicts."""
+"""Least change for single runs, which have no verdicts."""
 
 
 def group_blames(steps: Sequence[Step], whole: Step) -> list[GroupBlame]:
-    """Return what the steps did to each group that the whole has."""
+    """Return the effects of the steps on each group that the whole has."""
     several = len({part.clients for part in whole.groups}) > 1
     return [_group_blame(group, steps, whole, several=several) for group in whole.groups]
 
@@ -327,14 +327,14 @@ def _part_of(group: Part, step: Step) -> Part | None:
 
 
 def _names_one(group: Part, steps: Sequence[Step], evidence: RatioKind) -> bool:
-    """Return whether evidence is sure of a step that changed a group."""
+    """Return whether there is a step that significantly changed a group."""
     return any(_extreme(group, steps, evidence, side) for side in DIFFERENT)
 
 
 def _extreme(
     group: Part, steps: Sequence[Step], evidence: RatioKind, verdict: Verdict
 ) -> Extreme | None:
-    """Return the step that surely changed a group the most to one side; None without one."""
+    """Return the step with the largest significant change to one side; None without one."""
     sign = 1 if verdict == "slower" else -1
     size: Callable[[Part], float] = lambda part: sign * (part.cost(evidence) or 0.0)  # noqa: E731
     sure = [
@@ -354,7 +354,7 @@ def _extreme(
     ]
     most = max(tests, key=size)
     ratio, of_test = part.by(evidence), most.by(evidence)
-    assert ratio is not None and of_test is not None, "they were chosen for having them"
+    assert ratio is not None and of_test is not None, "they were selected by having them"
     return Extreme(
         before=step.before,
         after=step.after,
@@ -365,7 +365,7 @@ def _extreme(
 
 
 def is_sure(ratio: Ratio, size: float, verdict: Verdict) -> bool:
-    """Return whether a ratio has a verdict, or as one of single runs is a change to that side.
+    """Return whether a ratio has a verdict or, for single runs, is a change to that side.
 
     `size` is the change to that side, as a logarithm.
     """
@@ -387,24 +387,23 @@ def _whole(blame: GroupBlame, title: str, group: Part, whole: Step, count: int) 
     steps = "every step" if len(blame.unsure) == count else listing(blame.unsure)
     why = ""
     if blame.evidence == "work":
-        of_some = f", which was not counted of {listing(blame.uncounted)}"
-        why = f" Time is unsure of {steps or 'the whole'}, so work decides"
-        why += f"{of_some if blame.uncounted else ''}."
+        of_some = f" (not counted for {listing(blame.uncounted)})" if blame.uncounted else ""
+        why = f" Time is unsure for {steps or 'the whole'}, so work is used{of_some}."
     elif blame.unsure:
-        why = f" Time is unsure of {steps}, and not all work was counted."
+        why = f" Time is unsure for {steps}, and work was not counted for every step."
     return f"{title}: {listing(facts)} from {whole.label}.{why}"
 
 
 def _most(blame: GroupBlame, group: Part, whole: Step, extreme: Extreme | None, verb: str) -> str:
     """Return a sentence on the step that cost or gained the most."""
     if extreme is None:
-        return f"No release is sure to have {verb} {'it ' if verb == 'cost' else ''}anything."
+        return f"No release has a significant {'cost' if verb == 'cost' else 'gain'}."
     in_words = _in_words(extreme.ratio, blame.evidence)
     test = ""
     if len(group.tests) > 1:
         test = f", most in {extreme.test} ({_in_words(extreme.test_ratio, blame.evidence)})"
     total = group.by(blame.evidence)
-    step = f"{extreme.after} {verb} the most: {in_words} beside {extreme.before}{test}."
+    step = f"{extreme.after} {verb} the most: {in_words} than {extreme.before}{test}."
     if total is None or total.ratio.verdict not in DIFFERENT:
         return step
     if (total.ratio.value > 1) != (extreme.ratio > 1):
@@ -413,10 +412,10 @@ def _most(blame: GroupBlame, group: Part, whole: Step, extreme: Extreme | None, 
 
 
 def _amount(ratio: float, evidence: RatioKind, whole: Step) -> str:
-    """Return '12% that they got slower from 10.23 to 18.4', '24% less work from ...'."""
+    """Return '12% slowdown from 10.23 to 18.4', '24% less work from ...'."""
     if evidence == "time":
-        side = "faster" if ratio > 1 else "slower"
-        return f"{distance(ratio)} that they got {side} from {whole.label}"
+        noun = "speedup" if ratio > 1 else "slowdown"
+        return f"{distance(ratio)} {noun} from {whole.label}"
     words = work_in_words(ratio)
     if "X" in words:
         amount = distance(ratio)
@@ -429,12 +428,12 @@ def _in_words(ratio: float, evidence: RatioKind) -> str:
     return speed(ratio) if evidence == "time" else work_in_words(ratio)
 
 
-def functions_of(
+def find_functions(
     line: LineHistory, groups: Sequence[GroupBlame], stored: Sequence[Stored]
 ) -> list[StepFunctions]:
-    """Return the functions of the test in which the costliest step of each group cost the most.
+    """Return the functions of the test with the largest cost, for the costliest step of each group.
 
-    Only counted profiles tell, of an experiment that has both releases.
+    Only counted profiles of an experiment with both releases are used.
     """
     found: dict[tuple[str, str, str], StepFunctions] = {}
     for group in groups:

@@ -1,16 +1,15 @@
-"""The calibration of a host: what its trials show, and how long a difference takes to be found.
+"""Calibration of a host: the results of its trials, and the time needed to find a difference.
 
-The truth of a slowed contender comes from its own slices. In a slice of length T with C clients,
-each of which waits for a server process of its own, the processes waited W in all before their
+The true ratio of a slowed contender comes from its own slices. In a slice of length T with C
+clients, each with a server process of its own, the processes waited W in total before their
 replies. Without the delay the same operations would have taken T C - W of the clients' time, so
 
-    rqps = (1 - W / (T C)) of the contender / the same of the base,
+    rqps = (1 - W / (T C)) of the contender / the same of the base.
 
-whose library reads the clock as often and waits next to nothing. Nothing is assumed of how fast
-the base is, but that clients and servers need no CPU that another wants. Where more clients than
-CPUs are at work, one client's wait is another's turn; and where other programs take the CPUs, a
-server that waits by spinning uses up its turns sooner, and loses more than it waited. There the
-truth of a slowed contender is not known.
+The base's library reads the clock as often and waits almost nothing. The base's speed is not
+assumed, but clients and servers must not compete for CPUs. With more clients than CPUs, one
+client's wait is another's turn. If other programs take CPUs, a server that waits by spinning uses
+up its turns sooner and loses more than it waited. In both cases the true ratio is unknown.
 """
 
 from __future__ import annotations
@@ -33,21 +32,21 @@ from slowdust.units import Second, grouped, known
 
 _LEVEL = 0.95
 DIFFERENCES = (0.01, 0.02, 0.03, 0.05)
-"""The differences for which a calibration says how long they take."""
+"""The differences for which a calibration reports the time needed."""
 _FURTHEST = 20
-"""The multiple of a trial's time up to which times are foretold."""
+"""The largest multiple of a trial's time that is forecast."""
 _RESOLVED = "2%"
-"""The difference that the sentence about a host speaks of."""
+"""The difference in the sentence about a host."""
 _TO_BE_FOUND = 1 + 1.2816 / 1.9600
-"""A difference is found nine times out of ten if it is as large as so many half-widths: 1.96
-standard errors from 1, and 1.28 more for what chance takes away."""
+"""Half-widths that a difference must have to be found in nine of ten cases: 1.96 standard errors
+from 1, and 1.28 more for chance."""
 
 
 def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration | None:
-    """Return what an experiment shows as a calibration; None if it is none, or has no slices."""
+    """Return an experiment as a calibration; None if it is not one, or has no slices."""
     facts = {contender.name: contender for contender in manifest.contenders}
     base = facts[manifest.base]
-    trials = trials_of(manifest, slices) if base.slowed == 0 else []
+    trials = judge_trials(manifest, slices) if base.slowed == 0 else []
     if not trials:
         return None
     groups = groups_of_incarnations(manifest, slices)
@@ -65,12 +64,12 @@ def calibration_of(manifest: Manifest, slices: Sequence[Slice]) -> Calibration |
         taken=median(taken) if taken else None,
         tests=tests,
         needed=_needed(manifest, slices, trials, len(groups)),
-        tallies=tallies_of(tests),
+        tallies=tally_tests(tests),
     )
 
 
-def tallies_of(tests: Iterable[CalibratedTest]) -> list[Tally]:
-    """Return the counts over tests of one or several calibrations, by the share that was taken."""
+def tally_tests(tests: Iterable[CalibratedTest]) -> list[Tally]:
+    """Return counts over the tests of one or more calibrations, by injected slowdown."""
     by_share = grouped(tests, lambda test: test.slowed)
     return [
         Tally(
@@ -87,7 +86,7 @@ def tallies_of(tests: Iterable[CalibratedTest]) -> list[Tally]:
 
 
 def upper_bound(count: int, of: int) -> float:
-    """Return the upper bound at 95% of a share of which `count` of `of` independent ones were seen.
+    """Return the upper 95% bound of a probability, after `count` of `of` independent trials.
 
     Clopper and Pearson 1934, Biometrika 26, one-sided.
     """
@@ -97,17 +96,16 @@ def upper_bound(count: int, of: int) -> float:
 
 
 def seconds_to_find(difference: float, half_width: float, seconds: Second) -> Second:
-    """Return how long a difference takes, if `seconds` of measuring gave that half-width.
+    """Return the time needed for a difference, if `seconds` of measuring gave that half-width.
 
-    An estimate: half-widths shrink with the root of the time, as long as restarts become more
-    with it.
+    An estimate: half-widths shrink with the square root of the time if restarts are added with it.
     """
     wanted = -math.log(1 - difference) / _TO_BE_FOUND
     return seconds * (half_width / wanted) ** 2
 
 
 def resolution(needed: Sequence[NeededTime]) -> Resolution | None:
-    """Return what a host resolves in the tests with the fewest clients; None if there are none."""
+    """Return the resolution of a host in the tests with the fewest clients; None without tests."""
     fewest = min((need.clients for need in needed), default=0)
     times = [
         (need.test, need.to_find[_RESOLVED], need.furthest)
@@ -187,7 +185,7 @@ def difference_label(difference: float) -> str:
 
 
 def _span(turn: Sequence[Slice], discard: Second) -> Second:
-    """Return the wall clock from the first slice of a turn to the end of its last one."""
+    """Return the wall-clock time from a turn's first slice to the end of its last one."""
     begins = [record.measured.started or 0.0 for record in turn]
     ends = [
         begin + (record.measured.probe_seconds or record.measured.seconds or 0.0)
@@ -197,28 +195,29 @@ def _span(turn: Sequence[Slice], discard: Second) -> Second:
 
 
 MOST_TAKEN = 0.05
-"""The most of the clients' time that others may take from them and their servers. The truth is
-off by about that share of the delay's: 0.5% of throughput where it takes 10%."""
+"""Largest share of the clients' time that others may take for the truth to count as known. The
+error is about this share of the delay: 0.5% of throughput if the delay takes 10%."""
 
 _MORE_THAN_ALL = 0.01
-"""The share of the clients' time by which clocks may be wrong: servers that use so much more than
-all of it are at work on other CPUs, too."""
+"""Allowed error of clocks, as a share of the clients' time: servers that use more than all of it
+work on other CPUs, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """One step of one contender beside the base, in a few incarnations that are judged alone."""
+    """One step of one contender compared with the base, in a few starts that are judged
+    separately."""
 
     step: Step
     slowed: float
     ratio: Ratio | None
     """None if no block could be paired."""
     truth: float | None
-    """The true ratio; None where it is not known."""
+    """The true ratio; None if unknown."""
     measured: Second
-    """Seconds that the contender was measured."""
+    """Seconds for which the contender was measured."""
     taken: float | None = None
-    """Largest share of the clients' time that others may have taken; None if it is not known."""
+    """Largest share of the clients' time that others may have taken; None if unknown."""
 
     @property
     def covers_truth(self) -> bool | None:
@@ -229,7 +228,7 @@ class Trial:
 
     @property
     def is_false(self) -> bool | None:
-        """Whether the verdict is not that of the truth; None where that is not known."""
+        """Whether the verdict contradicts the truth; None if the truth is unknown."""
         if self.truth is None:
             return None
         if self.ratio is None:
@@ -241,8 +240,8 @@ class Trial:
         return self.ratio.verdict == "faster"
 
 
-def trials_of(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
-    """Return all trials of an experiment, each judged as if it were one of two contenders."""
+def judge_trials(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
+    """Return the trials of an experiment, each judged like one of two contenders."""
     shares = {facts.name: facts.slowed for facts in manifest.contenders}
     return [
         trial
@@ -254,10 +253,10 @@ def trials_of(manifest: Manifest, slices: Sequence[Slice]) -> list[Trial]:
 
 
 def groups_of_incarnations(manifest: Manifest, slices: Sequence[Slice]) -> list[list[Slice]]:
-    """Return the slices of each trial, as many incarnations as the method says.
+    """Return the slices of each trial; the method sets its number of starts.
 
-    What is left over is part of the last. Without a word of the method a trial is what the shortest
-    experiment is that has a verdict.
+    Remaining starts belong to the last trial. By default a trial has the fewest starts that give a
+    verdict.
     """
     trial = manifest.method.trial or FEWEST_INCARNATIONS
     numbers = sorted({record.place.incarnation for record in slices})
@@ -272,10 +271,10 @@ def groups_of_incarnations(manifest: Manifest, slices: Sequence[Slice]) -> list[
 def true_ratio(
     slices: Sequence[Slice], base_slices: Sequence[Slice], basis: Basis = "typical"
 ) -> float | None:
-    """Return the throughput beside the base that the contender's waits alone would leave it.
+    """Return the relative throughput that follows from the waits of contender and base alone.
 
-    What the typical ratio tells is the median over slices, what the ratio of totals tells their
-    mean; None without slices that have their waits.
+    For the typical ratio it is the median over slices, for the ratio of totals their mean; None
+    without slices with recorded waits.
     """
     own, base = known(map(_share_at_work, slices)), known(map(_share_at_work, base_slices))
     middle = median if basis == "typical" else fmean
@@ -283,7 +282,7 @@ def true_ratio(
 
 
 def _share_at_work(record: Slice) -> float | None:
-    """Return the share of a slice's time in which no process waited."""
+    """Return the share of a slice's time during which no process waited."""
     waited, seconds = record.measured.used(DELAY, "waited_s"), record.measured.seconds
     if waited is None or not seconds:
         return None
@@ -291,16 +290,16 @@ def _share_at_work(record: Slice) -> float | None:
 
 
 def taken_share(slices: Iterable[Slice], at_work: int) -> float | None:
-    """Return the largest share of the clients' time in which others may have had their CPUs.
+    """Return the largest share of the clients' time that others may have used their CPUs.
 
-    `at_work` clients at a time, each with its server process, have a CPU each. The time in which
-    these used none was taken, or they waited for something else than a CPU. What the whole host ran
-    beside them, and what its hypervisor took, may have been on their CPUs or on others. Each bounds
-    what was taken from above, so the smaller one counts. CPUs that are idle are in neither. The
-    first holds only while servers do little on CPUs of no client: where they used more time than
-    the clients' CPUs have, the second counts alone. None where that was not measured.
+    Each of `at_work` concurrent clients, with its server process, has one CPU. There are two upper
+    bounds. First, the clients' time minus the CPU time that they used: it was taken, or they waited
+    for something other than a CPU. Second, the CPU time that the rest of the host ran plus steal,
+    on these or other CPUs. The smaller bound counts; neither contains idle CPUs. The first holds
+    only if servers do little on other CPUs: if they used more time than the clients' CPUs have,
+    only the second counts. None if it was not measured.
     """
-    unused = beside = whole = 0.0
+    unused = others = whole = 0.0
     for record in slices:
         measured = record.measured
         ours = _cpu_of_pairs(measured)
@@ -309,10 +308,10 @@ def taken_share(slices: Iterable[Slice], at_work: int) -> float | None:
             return None
         whole += measured.seconds * at_work
         unused += measured.seconds * at_work - ours
-        beside += ran - ours
+        others += ran - ours
     if not whole:
         return None
-    at_most = beside if unused < -_MORE_THAN_ALL * whole else min(unused, beside)
+    at_most = others if unused < -_MORE_THAN_ALL * whole else min(unused, others)
     return max(0.0, at_most / whole)
 
 

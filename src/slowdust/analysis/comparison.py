@@ -1,12 +1,12 @@
 """Log ratios of a contender and the base, block by block.
 
-A positive quantity of each slice is compared: its throughput unless another is named.
+They are of a positive quantity of each slice, by default its throughput.
 
-Within a block every contender is measured twice, in an order and then its reverse, so that a
-drift of the machine that is linear over the block cancels in the sum of its two halves. The same
-holds for the chunks of a long step. Long steps that run whole are measured once in an incarnation:
-their block is one slice of each, and a drift cancels only on average over steps and incarnations,
-since every other one has the contenders in reverse.
+Within a block every contender is measured twice, in an order and then its reverse, so that drift
+that is linear over the block cancels in the sum of its two halves. The same holds for the chunks of
+a long step. Long steps that run whole are measured once per start: their block is one slice of
+each. Drift then cancels only on average over steps and starts, since every other start reverses the
+contenders.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 ROWS_PER_SECOND = "rows/s"
-"""Unit of the rate of tests that count rows instead of operations."""
+"""Rate unit of tests that count rows instead of operations."""
 
 
 def step_of(record: Slice) -> Step:
@@ -80,11 +80,11 @@ def throughput(record: Slice) -> float:
 
 
 def total_of(record: Slice) -> tuple[float | None, Second | None]:
-    """Return what a slice did, in what its rate counts, and how long it took; None if unknown.
+    """Return a slice's amount of work, in its rate's unit, and its time; None if unknown.
 
-    The time is the amount over the rate, which is the mean of the clients' times: were it that to
-    the last completion of any, the stall of one client would be charged to all. A slice that did
-    nothing took the measured time. A long step and a single run have only their rate.
+    The time is amount / rate, the mean of the clients' times: the time until the last completion
+    would charge the stall of one client to all. A slice that did nothing took the measured time.
+    Long steps and single runs have only their rate.
     """
     if record.step is not None or record.printed is not None:
         return None, None
@@ -92,7 +92,7 @@ def total_of(record: Slice) -> tuple[float | None, Second | None]:
     amount = measured.rows if record.unit == ROWS_PER_SECOND else measured.operations
     if amount and record.qps > 0:
         return amount, amount / record.qps
-    # Nothing was completed, so the time to the last completion is 0: the window was longer.
+    # Nothing was completed, so the time to the last completion is 0: use the window.
     return amount, measured.seconds or measured.probe_seconds
 
 
@@ -109,11 +109,11 @@ def block_ratios(
 ) -> list[BlockRatios]:
     """Pair each contender with the base, block by block.
 
-    Returns one `BlockRatios` for each step (in order of first appearance) and each of
-    `contenders` other than `base`, also where no block could be paired. The value of half a block
-    is ln `quantity` of the contender's slice less that of the base's: the first slices of both in
-    the block, then the second ones. A long step whose writers missed their SLA on a contender, in
-    any incarnation, is not compared there.
+    Returns one `BlockRatios` for each step (in order of first appearance) and each of `contenders`
+    other than `base`, even if no block could be paired. The value of half a block is ln `quantity`
+    of the contender's slice less the base's: of the first slices of both in the block, then of the
+    second ones. A long step is not compared on a contender whose writers missed their SLA in any
+    start.
     """
     slices = list(slices)
     missed = {
@@ -181,7 +181,7 @@ def _pair(step: Step, blocks: _Blocks, base: str, contender: str) -> BlockRatios
 
 
 def _log_ratios(pairs: Sequence[Sequence[Sequence[_Part]]]) -> FloatArray:
-    """Return an array of shape (blocks, halves), of the blocks without a 0."""
+    """Return an array of shape (blocks, halves) from the blocks without a 0."""
     quantities: FloatArray = np.array(
         [[[part.quantity for part in parts] for parts in pair] for pair in pairs]
     )
@@ -191,7 +191,7 @@ def _log_ratios(pairs: Sequence[Sequence[Sequence[_Part]]]) -> FloatArray:
 
 
 def _totals(complete: Mapping[int, Sequence[Sequence[Sequence[_Part]]]]) -> dict[int, BlockTotals]:
-    """Return the totals by incarnation; nothing if they are not known of every slice."""
+    """Return the totals by start; empty if any slice's totals are unknown."""
     every = [part for pairs in complete.values() for pair in pairs for p in pair for part in p]
     if any(part.amount is None or part.seconds is None for part in every):
         return {}
@@ -229,20 +229,20 @@ def judge(
 ) -> list[Judgement]:
     """Judge every step and contender in `slices`.
 
-    `contenders` are in the manifest's order; `base` is the first unless named. The more steps
-    of the experiment `slices` has, the more is known about restarts.
+    `contenders` are in the manifest's order; `base` is by default the first. More steps of the
+    experiment in `slices` give more information about restarts.
     """
     cells = block_ratios(slices, base or contenders[0], contenders)
     return judge_cells(cells, margins, hosts)
 
 
 class PairVerdicts:
-    """Judges contenders beside any of them; the verdicts beside one are kept for the next pair."""
+    """Judges contenders relative to any of them; verdicts are cached by base."""
 
     def __init__(
         self, slices: Sequence[Slice], contenders: Sequence[str], margins: Margins, hosts: Hosts
     ) -> None:
-        # A single run says nothing of how far another would be from it.
+        # The noise of a single run is unknown.
         self._slices = [record for record in slices if record.printed is None]
         self._contenders = contenders
         self._margins = margins
@@ -250,12 +250,12 @@ class PairVerdicts:
         self._verdicts: dict[str, dict[str, dict[Step, Verdict]]] = {}
 
     def verdicts(self, base: str, contender: str) -> Mapping[Step, Verdict]:
-        """Return the verdict of each step on how `contender` differs from `base`."""
+        """Return the verdict of each step on `contender` relative to `base`."""
         if base not in self._verdicts:
-            self._verdicts[base] = self._beside(base)
+            self._verdicts[base] = self._judge(base)
         return self._verdicts[base].get(contender, {})
 
-    def _beside(self, base: str) -> dict[str, dict[Step, Verdict]]:
+    def _judge(self, base: str) -> dict[str, dict[Step, Verdict]]:
         verdicts: dict[str, dict[Step, Verdict]] = {}
         for judgement in judge(self._slices, self._contenders, self._margins, base, self._hosts):
             estimate = judgement.estimate

@@ -1,6 +1,6 @@
-"""What changed from one experiment to another: verdicts, ratios and conditions, and in words.
+"""Changes between two experiments: verdicts, ratios and conditions, also in words.
 
-`Diff` is what `slowdust diff --json` writes.
+`slowdust diff --json` writes a `Diff`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from slowdust.stats.blocks import Step
 from slowdust.stats.relative import Estimate, Interval, Relative
 from slowdust.stats.verdict import Judgement, judge_estimates, stalls, tail_beyond, verdict_of
 from slowdust.store.manifest import ContenderFacts, Manifest
-from slowdust.wording import counted, listing, shortened, step_label
+from slowdust.wording import counted, shortened, step_label
 
 SCHEMA = 1
 
@@ -48,21 +48,20 @@ class Side(msgspec.Struct, kw_only=True, omit_defaults=True):
     started: str | None = None
     """Start in ISO 8601, UTC."""
     finished: bool
-    """Whether it was measured to its end."""
+    """Whether it was measured completely."""
     contenders: list[str]
     """The contenders, the base first."""
     tests: list[str]
-    """The tests."""
 
 
 class Condition(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A fact of the experiments that is not the same in both."""
+    """A fact that differs between the experiments."""
 
     subject: str
-    """What it is a fact of: 'method', 'host', or a contender's name."""
+    """The owner of the fact: 'method', 'host', or a contender's name."""
     label: str
     before: str | None = None
-    """The value; absent where the experiment has none."""
+    """The value; absent if the experiment has none."""
     after: str | None = None
 
 
@@ -73,14 +72,14 @@ class WorkDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
     after: float
     """Ratios of the contender to the base."""
     ratio: Annotated[Ratio, Keys("ratio", "low", "high", "verdict", Amount)]
-    """`after` / `before`: `more` or `less` than before beyond doubt, `same` (margin 1%), else
+    """`after` / `before`: significantly `more` or `less` than before, `same` (margin 1%), else
     `unsure`."""
 
 
 class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One test of one contender that both experiments have."""
 
-    __test__ = False  # pytest takes classes called Test... for tests
+    __test__ = False  # pytest would collect a class named Test...
 
     benchmark: str
     test: str
@@ -89,13 +88,13 @@ class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender: str
     before: Ratio | None = None
     after: Ratio | None = None
-    """The ratio to the base there; absent where that experiment has no verdict on it."""
+    """The ratio to the base in that experiment; absent without a verdict."""
     ratio: Annotated[Ratio | None, Keys("ratio", "low", "high", "verdict")] = None
-    """Ratio of ratios, after / before; absent where one of the two has no verdict. `slower` or
-    `faster` than before beyond doubt, relative to the base; `same` if the change is less than the
-    margin; else `unsure`."""
+    """Ratio of ratios, after / before; absent if either has no verdict. Significantly `slower` or
+    `faster` than before, relative to the base; `same` if the change is within the margin; else
+    `unsure`."""
     work: WorkDifference | None = None
-    """The change of work; absent where it was not counted in both."""
+    """The change of work; absent unless it was counted in both."""
 
     @property
     def verdict(self) -> Verdict | None:
@@ -109,51 +108,50 @@ class TestDifference(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Diff(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What changed from one experiment to another."""
+    """Changes between two experiments."""
 
     schema: int = SCHEMA
     before: Side
     after: Side
     base: str | None = None
-    """The contender to which all others are relative, the same in both; absent if there is none."""
+    """The contender that all others are relative to in both experiments; absent without one."""
     margin: float
-    """Largest change of a ratio that counts as none: the larger margin of the two."""
+    """Largest change of a ratio that counts as the same: the larger margin of the two."""
     summary: list[str]
-    """Sentences on what changed, the most important first."""
+    """Sentences on the changes, the most important first."""
     notes: list[str] = []
-    """Sentences on what cannot be compared, and why."""
+    """Sentences on results that cannot be compared, with reasons."""
     conditions: list[Condition] = []
-    """What is not the same in both, beside the results."""
+    """Other differences between the experiments."""
     tests: list[TestDifference] = []
     """The tests that both have, in the report's order."""
 
 
 _Results = Mapping[tuple[Step, str], Result]
 Judgements = Mapping[tuple[Step, str], Judgement]
-"""Step and contender -> how the contender was judged beside the base."""
+"""Step and contender -> judgement relative to the base."""
 _RESULTS_OF_MEASURING = ("slice",)
-"""Facts of the method that an experiment finds out by itself, unless they were given."""
+"""Facts of the method that an experiment determines itself, unless they were given."""
 _NEVER_TWICE = ("Load average", "Free disk", "Steal since start")
-"""Facts of the host that are of one moment, and never twice the same."""
+"""Facts of the host that hold for one moment."""
 
 
 def diff_of(before: Stored, after: Stored) -> Diff:
-    """Return what changed from `before` to `after`.
+    """Return the changes from `before` to `after`.
 
-    Contenders are compared by name, relative to a base that both experiments have: that of `after`,
-    else that of `before`, else the first contender of `after` that both have. A test is compared if
-    both have it with as many clients. Without a common base the difference has the conditions
-    alone.
+    Contenders are compared by name, relative to a base in both experiments: the base of `after`,
+    else the base of `before`, else the first contender of `after` that both have. Tests are
+    compared at the same number of clients. Without a common base only conditions are compared.
 
     Raises:
-        UsageError: both are the same experiment, or one was joined of the other.
+        UsageError: both are the same experiment, or share slices through merging.
     """
     if before.name == after.name:
-        raise UsageError(f"'{before.name}' is compared with itself: name two experiments")
+        raise UsageError(f"'{before.name}' was given twice; name two experiments")
     if common := before.manifest.sources & after.manifest.sources:
         raise UsageError(
-            f"'{before.name}' and '{after.name}' both have the slices of "
-            f"{shortened(sorted(common))}: `slowdust report` has hosts beside each other"
+            f"'{before.name}' and '{after.name}' both contain the slices of "
+            f"{shortened(sorted(common))}; `slowdust report` compares hosts"
         )
     base = _common_base(before.manifest, after.manifest)
     margins = _larger(*(each.manifest.method.margins for each in (before, after)))
@@ -168,7 +166,7 @@ def diff_of(before: Stored, after: Stored) -> Diff:
     if base is not None:
         diff.tests = _differences(before, after, base, margins)
     diff.notes = notes_about(diff)
-    diff.summary = summary_of(diff)
+    diff.summary = summarise_diff(diff)
     return diff
 
 
@@ -220,7 +218,7 @@ def _results(report: Report) -> _Results:
 
 
 def _judgements(stored: Stored, report: Report) -> Judgements:
-    """Return the judgements that the report has a verdict of: others were not to be compared."""
+    """Return the judgements of results with a verdict; others are not comparable."""
     hosts, margins = hosts_of(stored.manifest), stored.manifest.method.margins
     judged = judge(stored.slices, report.contenders, margins, report.base, hosts)
     with_verdict = {place for place, result in _results(report).items() if result.verdict}
@@ -290,10 +288,10 @@ def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, s
 
 
 def judge_changes(before: Judgements, after: Judgements, margins: Margins | float) -> Judgements:
-    """Judge how ratios to the base changed from one experiment to another, all together.
+    """Judge the changes of ratios to the base between two experiments, all together.
 
-    The ratio of a judgement is that of the ratios, after / before. Steps and contenders that only
-    one has, or for which one has no ratio, are left out.
+    A judgement's ratio is the ratio of ratios, after / before. Steps and contenders without a ratio
+    in either are skipped.
     """
     estimates = []
     for place, earlier in before.items():
@@ -308,8 +306,8 @@ def judge_changes(before: Judgements, after: Judgements, margins: Margins | floa
     }
 
 
-def ratio_of(before: Relative, after: Relative) -> Relative | None:
-    """Return `after` / `before` of two independent ratios; None where one has no ratio."""
+def divide(before: Relative, after: Relative) -> Relative | None:
+    """Return `after` / `before` of two independent ratios; None if either has no ratio."""
     if before.ratio is None or after.ratio is None:
         return None
     center = math.log(after.ratio / before.ratio)
@@ -335,15 +333,15 @@ def _joined(center: float, before: Interval | None, after: Interval | None) -> I
 
 
 def _change(before: Judgement, after: Judgement) -> Relative | None:
-    """Return the ratio of ratios; where the verdicts are about different ones, that of totals."""
+    """Return the ratio of ratios; if the verdicts have different bases, of the ratios of totals."""
     if before.basis == after.basis:
-        return ratio_of(before.relative, after.relative)
+        return divide(before.relative, after.relative)
     return _change_of_totals(before, after)
 
 
 def _change_of_totals(before: Judgement, after: Judgement) -> Relative | None:
     earlier, later = before.estimate.all_time, after.estimate.all_time
-    return None if earlier is None or later is None else ratio_of(earlier, later)
+    return None if earlier is None or later is None else divide(earlier, later)
 
 
 def _estimate(
@@ -363,7 +361,7 @@ def _estimate(
 
 
 def _doubted(change: Judgement, before: Judgement, after: Judgement) -> Judgement:
-    """Return the judgement, unsure where one experiment may have stalls and totals disagree."""
+    """Return the judgement; unsure if either experiment may have stalls and totals disagree."""
     totals = _change_of_totals(before, after)
     may_stall = any(
         each.estimate.all_time is not None and stalls(each.estimate.all_time, change.margin)
@@ -411,7 +409,7 @@ def _changed_contenders(before: Manifest, after: Manifest) -> Iterator[Condition
 
 
 def _in_force(before: ContenderFacts, after: ContenderFacts) -> list[dict[str, str]]:
-    """Return what both servers answered, of settings that both were given alike."""
+    """Return the values that both servers reported for settings given with the same value."""
     asked = before.settings_in_force.keys() & after.settings_in_force.keys()
     alike = [
         name for name in sorted(asked) if before.settings.get(name) == after.settings.get(name)
@@ -423,7 +421,7 @@ def _in_force(before: ContenderFacts, after: ContenderFacts) -> list[dict[str, s
 
 
 def _contender(facts: ContenderFacts) -> dict[str, str]:
-    """Return label -> value of all that makes a contender what it is, as it was given."""
+    """Return label -> value of all facts that define a contender."""
     build = facts.build
     compiled = build.compiled
     named = {
@@ -452,14 +450,14 @@ def _changed(
 
 
 _MOST_NAMED = 8
-"""The most changed tests that have a sentence of their own."""
+"""Most changed tests with a sentence of their own."""
 
 
-def summary_of(diff: Diff) -> list[str]:
+def summarise_diff(diff: Diff) -> list[str]:
     compared = [test for test in diff.tests if test.verdict is not None]
     if not compared:
         return [
-            "No test of the one experiment can be compared with one of the other.",
+            "The two experiments have no comparable test.",
             *_changed_conditions(diff.conditions),
         ]
     return [
@@ -475,12 +473,12 @@ def summary_of(diff: Diff) -> list[str]:
 def notes_about(diff: Diff) -> list[str]:
     before, after = diff.before, diff.after
     notes = [
-        f"{side.experiment} is not finished: what it has is compared."
+        f"{side.experiment} is not finished; its results so far are compared."
         for side in (before, after)
         if not side.finished
     ]
     if before.started is not None and before.started == after.started:
-        notes.append("Both began at the same time: one may be a copy of the other.")
+        notes.append("Both started at the same time: one may be a copy of the other.")
     for side, other in ((before, after), (after, before)):
         lone = [name for name in side.contenders if name not in other.contenders]
         if lone:
@@ -491,11 +489,11 @@ def notes_about(diff: Diff) -> list[str]:
             notes.append(f"Only {side.experiment} has the {what} {shortened(lone)}.")
     if diff.base is None:
         notes.append(
-            "The two have no contender of one name, so that no ratio of the one is comparable with "
-            "one of the other: rates of two experiments never are."
+            "The two experiments have no contender in common, so their ratios cannot be compared; "
+            "rates of two experiments never can."
         )
     elif {before.contenders[0], after.contenders[0]} != {diff.base}:
-        notes.append(f"Both are taken relative to {diff.base}, which is not the base of both.")
+        notes.append(f"Both are compared with {diff.base}, which is not the base of both.")
     notes += _notes_about_tests(diff)
     return notes
 
@@ -511,7 +509,7 @@ def _notes_about_tests(diff: Diff) -> list[str]:
     without = [label_of(diff, test) for test in diff.tests if test.verdict is None]
     if not without:
         return []
-    return [f"Without a verdict in one of the two, and so not compared: {shortened(without)}."]
+    return [f"Not compared, because either has no verdict: {shortened(without)}."]
 
 
 def _tally(diff: Diff, compared: Sequence[TestDifference]) -> str:
@@ -519,15 +517,15 @@ def _tally(diff: Diff, compared: Sequence[TestDifference]) -> str:
     words: dict[Verdict, str] = {
         "slower": "slower than before",
         "faster": "faster than before",
-        "same": "the same as before",
+        "same": "the same",
         "unsure": "unsure",
     }
-    parts = [f"{counts[verdict] or 'none'} {text}" for verdict, text in words.items()]
+    parts = [f"{counts[verdict]} {text}" for verdict, text in words.items()]
     contenders = list(dict.fromkeys(test.contender for test in compared))
     subject = contenders[0] if len(contenders) == 1 else counted(len(contenders), "contender")
     return (
-        f"{subject} against {diff.base}, from {diff.before.experiment} to {diff.after.experiment}: "
-        f"{listing(parts)} of {counted(len(compared), 'result')}."
+        f"{subject} compared with {diff.base}, {diff.before.experiment} to "
+        f"{diff.after.experiment}, {counted(len(compared), 'result')}: {', '.join(parts)}."
     )
 
 
@@ -537,30 +535,30 @@ def _changed_tests(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
     sentences = [_sentence(diff, test) for test in changed[:_MOST_NAMED]]
     if len(changed) > _MOST_NAMED:
         others = [label_of(diff, test) for test in changed[_MOST_NAMED:]]
-        sentences.append(f"Changed by less: {shortened(others)}.")
+        sentences.append(f"Smaller changes: {shortened(others)}.")
     return sentences
 
 
 def _rank(test: TestDifference) -> tuple[bool, float]:
-    """Return a sort key: slower tests before faster ones, the surest change first."""
+    """Return a sort key: slower tests before faster ones, the largest certain change first."""
     bound = test.ratio and test.ratio.bound
     return test.verdict != "slower", -abs((bound or 1.0) - 1)
 
 
 def _sentence(diff: Diff, test: TestDifference) -> str:
-    """Write 'scan has lost 8% against postgres@15.8, at least 4.8%: rqps 0.99, then 0.91'.
+    """Format as 'scan lost 8% compared with postgres@15.8, at least 4.8%: rqps 0.99, then 0.91'.
 
-    Not 'is slower': the base may have become faster.
+    It is not 'slower': the base may have become faster.
     """
     assert test.ratio is not None
     verb = "lost" if test.ratio.value < 1 else "gained"
-    words = f"has {verb} {distance(test.ratio.value)} against {diff.base}"
+    words = f"{verb} {distance(test.ratio.value)} compared with {diff.base}"
     change = with_bound(words, test.ratio.bound)
     return f"{label_of(diff, test)} {change}: {_ratios(test)}."
 
 
 def _ratios(test: TestDifference) -> str:
-    """Write 'rqps 0.99, then 0.92'."""
+    """Format as 'rqps 0.99, then 0.92'."""
     assert test.before is not None
     assert test.after is not None
     return f"rqps {ratio(test.before.value)}, then {ratio(test.after.value)}"
@@ -571,8 +569,8 @@ def _rest(compared: Sequence[TestDifference]) -> list[str]:
     bounds = [test.ratio.low for test in rest if test.ratio and test.ratio.low is not None]
     if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
         return []
-    others = "Nothing else" if len(rest) < len(compared) else "Nothing"
-    return [f"{others} can have lost more than {distance(min(bounds), Rounding.UP)}."]
+    subject = "All other tests" if len(rest) < len(compared) else "All tests"
+    return [f"{subject} lost at most {distance(min(bounds), Rounding.UP)}."]
 
 
 def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:
@@ -587,7 +585,7 @@ def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[st
     if not only_words:
         return []
     return [
-        f"Another verdict without a sure change of the ratio, as noise alone gives now and then: "
+        "The verdict changed without a significant change of the ratio, which noise can cause: "
         f"{shortened(only_words)}."
     ]
 
@@ -598,11 +596,10 @@ def _changed_work(diff: Diff) -> list[str]:
     if not with_work:
         return []
     if not changed:
-        return [f"Work: no change is sure in {counted(len(with_work), 'counted result')}."]
+        return [f"Work: no significant change in {counted(len(with_work), 'counted result')}."]
     parts = [f"{label_of(diff, test)} {_work(work)}" for test, work in changed]
-    return [
-        f"Work beside the base changed in {len(changed)} of {len(with_work)}: {shortened(parts)}."
-    ]
+    counts = f"{len(changed)} of {len(with_work)}"
+    return [f"Work relative to the base changed in {counts}: {shortened(parts)}."]
 
 
 def _work(work: WorkDifference) -> str:
@@ -611,9 +608,9 @@ def _work(work: WorkDifference) -> str:
 
 def _changed_conditions(conditions: Sequence[Condition]) -> list[str]:
     if not conditions:
-        return ["The conditions on record are the same: method, host, builds and settings."]
+        return ["The recorded conditions are the same: method, host, builds and settings."]
     by_subject: dict[str, list[str]] = {}
     for condition in conditions:
         by_subject.setdefault(condition.subject, []).append(condition.label)
     parts = [f"{subject}: {shortened(labels)}" for subject, labels in by_subject.items()]
-    return [f"These conditions are not the same ({'; '.join(parts)}), and may be the cause."]
+    return [f"Changed conditions may be the cause: {'; '.join(parts)}."]

@@ -1,11 +1,11 @@
-"""Exact evidence of a change, in the order in which it is told.
+"""Exact evidence of a change, main reasons first.
 
-The plan, rows, pages, planning, instructions, system calls and settings of a server do not depend
-on what else the host does, as CPU time and waiting do. How much of a change an amount can explain
-is ln(ratio of the amounts) / ln(ratio of the times per operation): an operation that takes 28 times
-as long and reads 26 times the pages has its reason in the pages.
+Plans, rows, pages, planning, instructions, system calls and settings of a server are independent of
+the host's other work, unlike CPU time and waiting. The share of a change that an amount can explain
+is ln(ratio of the amounts) / ln(ratio of the times per operation): if an operation takes 28 times
+as long and reads 26 times the pages, the pages are the reason.
 
-Floors of rows and pages are from tests of one build beside itself (docs/method.md).
+The floors for rows and pages are from tests of a build against itself (docs/method.md).
 """
 
 from __future__ import annotations
@@ -22,52 +22,57 @@ from slowdust.analysis.model import (
     Result,
     Work,
 )
-from slowdust.analysis.preparation import OTHER_BUILD, quantities_of, same_engine, work_differences
+from slowdust.analysis.preparation import (
+    OTHER_BUILD,
+    comparable_quantities,
+    same_engine,
+    work_differences,
+)
 from slowdust.store.count import SYSTEM_CALLS
 from slowdust.store.manifest import ContenderFacts, Executed, Manifest, Plan
 from slowdust.store.preparation import ServerCounters
 
 PAGES = "pages"
-"""Hits and reads together: how many of the pages were in the cache is the state of the cache."""
+"""Hits plus reads; the share of hits depends on the state of the cache."""
 PAGES_AT_MOST = "pages_at_most"
-"""Requests of servers that count one for every few rows of a page: MySQL before 8.0."""
+"""Page requests of servers that count one for every few rows of a page: MySQL before 8.0."""
 ENOUGH = 0.5
-"""Share of a change from which evidence that can explain it leads the sentence."""
+"""Share of the change that evidence has to explain to be a main reason."""
 _SMALL = 0.25
-"""Share of a measured change below which planning cannot be more of it than that."""
+"""Share of the measured change below which planning is limited to its measured share."""
 _AS_MUCH = 0.8
-"""Part of what the best evidence explains from which the order of the kinds decides what leads."""
+"""Share of the best explanation above which the order of kinds decides between main reasons."""
 _AS_NEAR = 0.5
-"""Part of the nearness of the nearest ratio, likewise: ten times the pages of an operation that
-takes a tenth longer are less of a reason than a tenth more instructions."""
+"""Share of the best nearness, likewise: ten times the pages of an operation that takes 10% longer
+is a worse reason than 10% more instructions."""
 _LEAST = 1.0
-"""Amount of a server's counters, of instructions and of system calls that counts as nearly none."""
+"""Amount of server counters, instructions and system calls that counts as almost nothing."""
 _SURELY_LONGER = 3.0
-"""Ratio from which times of planning, of a few operations, differ by more than noise: a shared
-machine may be twice as slow from one moment to the next, and equal builds differed by 1.9X."""
+"""Least ratio of planning times, of a few operations, that is more than noise: a shared machine
+may be twice as slow from one moment to the next, and equal builds differed by 1.9X."""
 _US_PER_S = 1e6
 _ORDER: Sequence[EvidenceKind] = ("rows", "pages", "planning")
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """An amount that is counted of a statement's executions."""
+    """An amount counted over a statement's executions."""
 
     words: str
-    """What it counts, behind a number: 'rows read'."""
+    """Unit, to follow a number: 'rows read'."""
     kind: EvidenceKind
     exact: bool = True
-    """Whether noise cannot touch it: neither other work on the machine nor the state of caches."""
+    """Whether it is independent of other work on the machine and of the state of caches."""
     floor: float = 0.5
-    """The largest difference per execution that is never reported."""
+    """The largest difference per execution that is not reported."""
     share: float = 0.01
-    """Relative difference up to which amounts are alike."""
+    """Relative difference up to which amounts are considered equal."""
     per_loop: float = 0.0
-    """Largest rounding error of a loop, where servers tell a mean per loop."""
+    """Largest rounding error per loop, for servers that report a mean per loop."""
 
 
 AMOUNTS: Mapping[str, Quantity] = {
-    # A scan counts its end as a row, or a table twice, in some versions.
+    # Some versions count the end of a scan as a row, or scan a table twice.
     "rows_read": Quantity("rows read", "rows", floor=4.0),
     "rows_returned": Quantity("rows returned", "rows"),
     # Versions of Postgres before 18 round the mean per loop.
@@ -78,9 +83,9 @@ AMOUNTS: Mapping[str, Quantity] = {
     "index_entries_read": Quantity("index entries read", "rows", floor=4.0),
     "loops": Quantity("scans of tables", "rows"),
     PAGES: Quantity("pages", "pages", floor=4.0, share=0.05),
-    PAGES_AT_MOST: Quantity("requests of pages", "pages", floor=4.0, share=0.2),
-    # InnoDB begins a page of its undo log or takes one that is there: 7 writes more or less.
-    "page_writes": Quantity("writes to pages", "pages", floor=8.0, share=0.1),
+    PAGES_AT_MOST: Quantity("page requests", "pages", floor=4.0, share=0.2),
+    # InnoDB may begin a page of its undo log or reuse one: 7 writes more or less.
+    "page_writes": Quantity("page writes", "pages", floor=8.0, share=0.1),
     "pages_hit": Quantity("pages found in the cache", "pages", exact=False),
     "pages_read": Quantity("pages not found in the cache", "pages", exact=False),
     "pages_dirtied": Quantity("pages dirtied", "pages", exact=False),
@@ -89,22 +94,22 @@ AMOUNTS: Mapping[str, Quantity] = {
     "temp_tables_on_disk": Quantity("temporary tables on disk", "pages", floor=0.05),
     "sorts": Quantity("sorts", "rows", floor=0.05),
     "sorts_spilled": Quantity("sorts spilled to disk", "pages", floor=0.05),
-    "hash_batches": Quantity("batches of hash tables beyond memory", "pages", floor=0.05),
-    "full_scan_steps": Quantity("steps of full scans", "rows", floor=2.0),
-    "auto_index_rows": Quantity("rows put into automatic indexes", "rows"),
+    "hash_batches": Quantity("hash batches beyond memory", "pages", floor=0.05),
+    "full_scan_steps": Quantity("full scan steps", "rows", floor=2.0),
+    "auto_index_rows": Quantity("rows inserted into automatic indexes", "rows"),
     # One row more or less is a few steps.
-    "vm_steps": Quantity("steps of the virtual machine", "rows", floor=50.0),
-    "planning_pages": Quantity("pages of planning", "planning", floor=8.0, share=0.1),
+    "vm_steps": Quantity("virtual machine steps", "rows", floor=50.0),
+    "planning_pages": Quantity("pages read for planning", "planning", floor=8.0, share=0.1),
     "planning_s": Quantity("seconds of planning", "planning", exact=False, floor=1e-5),
     "execution_s": Quantity("seconds of execution", "planning", exact=False, floor=0.0),
 }
-"""Name in `Executed.amounts` -> what is known about it, in the order in which it is reported."""
+"""Name in `Executed.amounts` -> its description, in reporting order."""
 
 
 def amounts_per_operation(plans: Sequence[Plan], contender: str, test: str) -> dict[str, float]:
-    """Return what a mean operation of a test takes on a contender, summed over its statements.
+    """Return the amounts of a mean operation of a test on a contender, over all statements.
 
-    Empty where nothing was executed.
+    Empty if nothing was executed.
     """
     return _sum(_executed(plans, contender, test).values())
 
@@ -112,10 +117,10 @@ def amounts_per_operation(plans: Sequence[Plan], contender: str, test: str) -> d
 def statement_work(
     plans: Sequence[Plan], base: str, contender: str, test: str
 ) -> list[AmountDifference]:
-    """Return the exact amounts per operation of a test in which a contender differs from the base.
+    """Return the exact amounts per operation of a test that differ between contender and base.
 
-    Those of the whole operation come first, then those of each statement, each in the order of
-    `AMOUNTS`. Amounts of other operations are not compared: their values would differ, too.
+    The whole operation comes first, then each statement; within each, amounts are in the order of
+    `AMOUNTS`. Executions of different operations are not compared: their values would differ, too.
     """
     own, others = _executed(plans, contender, test), _executed(plans, base, test)
     both = {
@@ -130,9 +135,9 @@ def statement_work(
 
 
 def add_rows_and_pages(results: Sequence[Result], manifest: Manifest, base: str) -> None:
-    """Give results their amounts per operation, and those that differ from the base's.
+    """Set the amounts per operation of each result, and the differences from the base's.
 
-    Each DBMS and engine counts in its own way, so that those of others are not compared.
+    Each DBMS and engine counts in its own way, so only contenders of one engine are compared.
     """
     facts = {contender.name: contender for contender in manifest.contenders}
     for result in results:
@@ -143,7 +148,7 @@ def add_rows_and_pages(results: Sequence[Result], manifest: Manifest, base: str)
 
 
 def _executed(plans: Sequence[Plan], contender: str, test: str) -> dict[str, Executed]:
-    """Return statement -> its work."""
+    """Return statement -> counted executions."""
     return {
         plan.statement: plan.executed
         for plan in plans
@@ -170,7 +175,7 @@ class _Pair:
 
 
 def _sum(statements: Iterable[Executed]) -> dict[str, float]:
-    """Return the amounts per operation of statements together, with all pages."""
+    """Return the amounts per operation summed over statements, with the total of pages."""
     amounts: dict[str, float] = defaultdict(float)
     for executed in statements:
         for name, total in executed.amounts.items():
@@ -181,7 +186,7 @@ def _sum(statements: Iterable[Executed]) -> dict[str, float]:
 
 
 def _differences(statement: str | None, pairs: Sequence[_Pair]) -> Iterable[AmountDifference]:
-    """Yield the amounts that differ in statements together, of those in which both have them."""
+    """Yield the differing amounts, summed over the statements that have them on both sides."""
     for name, quantity in AMOUNTS.items():
         having = [pair for pair in pairs if name in pair.own and name in pair.base]
         value = sum(pair.own[name] for pair in having)
@@ -206,9 +211,9 @@ def add_evidence(
     manifest: Manifest,
     contenders: Sequence[str],
 ) -> None:
-    """Add to the evidence of each result that is compared with the base's, `contenders[0]`.
+    """Set the evidence of each result that is compared with the base's, `contenders[0]`.
 
-    Its work has to be known before, and its plans compared.
+    Call it after work was added and plans were compared.
     """
     facts = {contender.name: contender for contender in manifest.contenders}
     counters = _by_step(manifest.counters)
@@ -233,17 +238,18 @@ def add_evidence(
 
 
 def leading(evidence: Iterable[Evidence]) -> list[Evidence]:
-    """Return the evidence that is the reason of a change, the first to be told first."""
+    """Return the main reasons of a change, in reporting order."""
     return [each for each in evidence if each.leads]
 
 
 def _in_order(evidence: Sequence[Evidence], settings: Sequence[Evidence]) -> list[Evidence]:
-    """Return evidence with that which leads first, marked.
+    """Return evidence with the main reasons first, marked.
 
-    Of the amounts that can explain half of the change or more, those lead that explain most and
-    whose ratios are nearest to that of the time; where they are about alike, in the order of kinds.
-    Another plan comes before what it can have changed, and not before planning. It leads alone
-    where no amount explains the change, and `settings` are evidence where nothing else leads.
+    Main reasons are the amounts that can explain at least half of the change. Those that explain
+    most and whose ratio is nearest to the ratio of the times come first; if they are similar, the
+    order of kinds decides. A different plan precedes its possible effects, but not planning. It is
+    the only main reason if no amount explains the change. `settings` are used if there is nothing
+    else.
     """
     able = [each for each in evidence if each.explains is not None and each.explains >= ENOUGH]
     most = max((each.explains or 0.0 for each in able), default=0.0)
@@ -262,7 +268,7 @@ def _in_order(evidence: Sequence[Evidence], settings: Sequence[Evidence]) -> lis
 
 
 def _by_step(works: Sequence[ServerCounters]) -> dict[str, dict[str, list[ServerCounters]]]:
-    """Return step -> contender -> what its servers counted, an item for each start."""
+    """Return step -> contender -> server counters, one item for each start."""
     by_step: dict[str, dict[str, list[ServerCounters]]] = defaultdict(lambda: defaultdict(list))
     for work in works:
         by_step[work.step][work.contender].append(work)
@@ -274,7 +280,7 @@ def _amounts(
 ) -> list[Evidence]:
     """Return the amounts per operation that differ: by kind, then the nearest to the change.
 
-    Those of executed statements come before the server's counters of the same kind, which have all
+    Amounts of executed statements replace server counters of the same kind, which include all
     clients and starts.
     """
     executed = [
@@ -295,12 +301,12 @@ def _amounts(
 
 
 def _planning_time(result: Result, base: Result) -> list[Evidence]:
-    """Return how long statements were planned, where that makes them slower or faster.
+    """Return the planning time of statements, if it makes them slower or faster.
 
-    Noise moves this time of a few operations, so only a large difference counts. It explains its
-    share of the change of planning and execution together. Where it is less than a quarter of the
-    measured change of the time per operation, it explains that share: on a busy host clients wait
-    longer than those few operations took, but not by so much.
+    This time of a few operations is noisy, so only a large difference counts. It explains its share
+    of the change of planning plus execution. If it is less than a quarter of the measured change of
+    the time per operation, it explains only that share: on a busy host clients wait longer than
+    those few operations took, but not that much longer.
     """
     times = [
         (each.amounts.get("planning_s"), each.amounts.get("execution_s")) for each in (base, result)
@@ -326,7 +332,7 @@ def _planning_time(result: Result, base: Result) -> list[Evidence]:
 
 
 def _share(part: float, whole: float) -> float:
-    """Return part / whole; 0 where they have different signs."""
+    """Return part / whole; 0 if their signs differ."""
     return part / whole if part * whole > 0 else 0.0
 
 
@@ -338,7 +344,7 @@ def _counters(
     differences = work_differences(
         _whole(works[result.contender]),
         _whole(works[base.contender]),
-        quantities_of(result),
+        comparable_quantities(result),
         OTHER_BUILD,
     )
     return [
@@ -377,7 +383,7 @@ def _instructions(result: Result, base: Result) -> list[Evidence]:
     explanation = result.explanation
     part = explanation and explanation.part("instructions")
     if explanation and part and explanation.change:
-        # The parts of the time say how much of the change the instructions are.
+        # The parts of the time determine the share of the instructions.
         _set_share(instructions, part.change / explanation.change)
     evidence = [instructions] if _differs(work, instructions) else []
     if SYSTEM_CALLS in work.differing:
@@ -396,8 +402,8 @@ def _differs(work: Work, instructions: Evidence) -> bool:
 def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
     """Return the settings that differ between contenders of one DBMS.
 
-    They are compared as the servers have them in force where both report that. Of two builds only
-    settings that both know: versions have settings of their own.
+    Values in force are compared if both servers report them. Between two builds only settings that
+    both know are compared, since each version has settings of its own.
     """
     if own.dbms != base.dbms:
         return []
@@ -413,7 +419,7 @@ def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
         for name in sorted(names)
     }
     return [
-        Evidence(kind="settings", words=f"{name} = {value} ({of_base} in the base)")
+        Evidence(kind="settings", words=f"{name} = {value} ({of_base} on the base)")
         for name, (value, of_base) in values.items()
         if _parse_setting(value) != _parse_setting(of_base)
     ]
@@ -437,8 +443,8 @@ def _amount(
 ) -> Evidence:
     """Return the evidence of the base's amount and the contender's.
 
-    Where one of them is 0 both count as `least` or more: a few rows where there were none are no
-    reason of a change by a factor of 100.
+    If either is 0, both count as at least `least`: a few rows instead of 0 cannot explain a change
+    by a factor of 100.
     """
     base, contender = amounts
     evidence = Evidence(
@@ -457,9 +463,9 @@ def _amount(
 
 
 def _set_share(evidence: Evidence, share: float) -> None:
-    """Set how much of the change an amount can explain, from its share of it, and how near it is.
+    """Set the share of the change that an amount can explain, and its nearness.
 
-    A share above 1 explains too much, one below 0 is of the other direction.
+    A share above 1 explains too much; a share below 0 is in the other direction.
     """
     evidence.explains = min(1.0, max(0.0, share))
     evidence.nearness = min(share, 1 / share) if share > 0 else 0.0

@@ -1,9 +1,9 @@
-"""The table of metrics: hardware per operation, one row each, and which of them are compared.
+"""The table of metrics: hardware per operation, one row each, and the compared metrics.
 
 Everything that lists metrics reads this table: the values per operation, the report's tables, CSV
 and JSON with its schema, and the explanations. A new probe's metric is one more row. Percentiles of
-response times, which are no totals, have a table of their own; `COMPARED` lists what is compared
-with the base of both.
+response times, which have no totals, have a table of their own. `COMPARED` lists everything that
+is compared with the base.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from slowdust.store.measured import STORAGE, Measured
 from slowdust.units import Microsecond
 
 PerOperation = dict[str, float]
-"""Hardware per operation: key of a metric -> value; what was not measured is absent."""
+"""Hardware per operation: key of a metric -> value; unmeasured metrics are absent."""
 
 
 class Cause(StrEnum):
@@ -25,23 +25,23 @@ class Cause(StrEnum):
     CPU = "CPU overhead"
     CONTENTION = "contention"
     WAITING = "waiting"
-    """Contention of a single client, which has nobody to contend with but the server itself."""
+    """Contention with a single client, which competes only with the server itself."""
     IO = "IO"
 
 
 @dataclass(frozen=True)
 class Indication:
-    """The cause that a metric speaks for when it moves with the throughput."""
+    """The cause that a metric indicates if it moves with the throughput."""
 
     cause: Cause
     words: str
     """The metric in a sentence, before 'per operation': 'context switches'."""
     highest_cost: Microsecond
-    """Most time that a unit of it may cost: a KB of small reads or writes on a slow disk, a switch
-    that wakes another CPU of a virtual machine."""
+    """Most time that one unit of it may cost: a KB of small reads or writes on a slow disk, a
+    switch that wakes another CPU of a virtual machine."""
     moves_with_speed: bool = False
-    """Whether it is a time, which moves with the speed of a shared machine as throughput does:
-    alone it proves no cause."""
+    """Whether it is a time, which moves with the speed of a shared machine as throughput does and
+    cannot prove a cause alone."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Metric:
     probe: str
     """The probe that reads it."""
     quantities: tuple[str, ...]
-    """Quantities of that probe's use; their sum counts."""
+    """Quantities of that probe, which are added up."""
     unit: str = ""
     factor: float = 1.0
     """Multiplier from the quantities' unit to the metric's."""
@@ -119,15 +119,14 @@ METRICS = (
         ("write_bytes",), "kB", _KB_PER_BYTE, Indication(Cause.IO, "KB written", 20.0),
         "host wKB/o"),
 )  # fmt: skip
-"""All metrics. The time of the whole host has no quantity: only archives have it, of hosts whose
+"""All metrics. The time of the whole host has no quantity: only archives have it, for hosts whose
 number of CPUs is unknown."""
 
 _BY_KEY = {metric.key: metric for metric in METRICS}
 ESSENTIAL = tuple(
     _BY_KEY[key] for key in ("server_cpu_us", "cs", "reads", "read_kb", "writes", "write_kb")
 )
-"""The metrics of METHOD's table of hardware per operation, in its order: what is missing of these
-has to be seen."""
+"""The metrics that are always shown, in order, so that a missing one is noticed."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +138,7 @@ class Percentile:
     share: float
     """Share of the operations that take no longer."""
     margin: float
-    """Relative difference up to which it is called the same."""
+    """Relative difference up to which it is considered the same."""
 
     @property
     def key(self) -> str:
@@ -148,7 +147,7 @@ class Percentile:
 
     @property
     def meaning(self) -> str:
-        return f"Response time that {self.share:.0%} of the operations do not exceed"
+        return f"Response time not exceeded by {self.share:.0%} of the operations"
 
 
 PERCENTILES = (
@@ -161,16 +160,16 @@ PERCENTILES = (
 
 @dataclass(frozen=True)
 class BesideRate:
-    """The rate of the work beside a test."""
+    """The rate of the background load."""
 
     key: str = "beside_rate"
-    label: str = "beside/s"
-    meaning: str = "Operations per second of the work beside the test"
+    label: str = "background/s"
+    meaning: str = "Operations per second of the background load"
 
 
 @dataclass(frozen=True)
 class BesidePercentile:
-    """One percentile of the response times of the work beside a test."""
+    """One percentile of the response times of the background load."""
 
     percentile: Percentile
 
@@ -181,11 +180,11 @@ class BesidePercentile:
 
     @property
     def label(self) -> str:
-        return f"beside {self.percentile.field}"
+        return f"background {self.percentile.field}"
 
     @property
     def meaning(self) -> str:
-        return f"{self.percentile.meaning} of the work beside the test"
+        return f"{self.percentile.meaning} of the background load"
 
 
 Compared = Metric | Percentile | BesideRate | BesidePercentile
@@ -204,9 +203,9 @@ COMPARED: tuple[Compared, ...] = (
     *PERCENTILES,
     *BESIDE,
 )
-"""What has a ratio to the base with an interval and a verdict: the metrics that speak for a cause,
-whose margin is the experiment's, those of data beyond the page cache, the percentiles, and what ran
-beside a test. The host's are left out: they count the client, and servers that should be idle."""
+"""Quantities compared with the base with an interval and a verdict: metrics that indicate a cause
+(with the experiment's margin), metrics of storage, percentiles, and the background load. The host's
+metrics are excluded: they include the client, and servers that should be idle."""
 
 
 def shown_metrics(

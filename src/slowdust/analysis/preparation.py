@@ -1,6 +1,6 @@
-"""Prepared tables and servers' work that differ: quantities, their differences, and notes on them.
+"""Differences between prepared tables, and between the work of servers, with notes on them.
 
-The floors are from loads and writes of one build beside itself (docs/method.md).
+The floors are from loads and writes of a build compared with itself (docs/method.md).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from slowdust.units import grouped, known
 from slowdust.wording import counted
 
 ALIKE = 0.01
-"""Relative difference up to which quantities are alike."""
+"""Relative difference up to which quantities are considered equal."""
 ALIKE_AFTER_WRITES = 0.05
-"""The same for the layout after writes: purge and page splits happen at times of their own."""
+"""The same for the layout after writes: the times of purges and page splits vary."""
 
 
 class Kind(Enum):
-    """The contenders for which a quantity should be equal."""
+    """The contenders between which a quantity should be equal."""
 
     STATE = "state"
-    """All of one DBMS and engine: what preparation should leave in the same state."""
+    """Contenders of one DBMS and engine: preparation should leave them in the same state."""
     LAYOUT = "layout"
-    """Contenders of one build with the same settings: other versions may store rows otherwise."""
+    """Contenders of one build with the same settings: versions may store rows differently."""
 
 
 @dataclass(frozen=True)
@@ -37,15 +37,15 @@ class Quantity:
     """A quantity of a table, an index or a server."""
 
     words: str
-    """What it counts, behind a number: 'pages'."""
+    """Unit, to follow a number: 'pages'."""
     kind: Kind
     floor: float = 0.0
-    """The largest difference that is never reported."""
+    """The largest difference that is not reported."""
     whole: str | None = None
-    """The quantity of the same subject of which this is a part, and by which it is measured."""
+    """The quantity of the same subject that this is a part of; differences are relative to it."""
     ends: bool = False
-    """Whether preparation waits until nothing is left of it: what is above the floor then, and
-    above 1% of the whole, preparation has not done, though all servers be alike in it."""
+    """Whether preparation waits until it is 0. A value above the floor and above 1% of the whole is
+    unfinished preparation, even if all servers have the same value."""
 
 
 _EXTENT = 64.0
@@ -54,26 +54,26 @@ _MB = float(1 << 20)
 
 FACTS: Mapping[str, Quantity] = {
     "pages": Quantity("pages", Kind.LAYOUT, _FEW_PAGES),
-    # Since version 16 a table grows by up to 64 pages at once, of which the last are empty.
+    # Since version 16 a table grows by up to 64 pages at once; the last of them are empty.
     "pages_not_all_visible": Quantity(
         "pages not all-visible", Kind.STATE, _EXTENT, whole="pages", ends=True
     ),
     "rows": Quantity("rows", Kind.STATE, 100.0),
     "dead_rows": Quantity("dead rows", Kind.STATE, 100.0, whole="rows", ends=True),
     "documents": Quantity("documents", Kind.STATE, 100.0),
-    "height": Quantity("levels of the index", Kind.LAYOUT),
-    # When a page is split depends on when the purge came by.
+    "height": Quantity("index levels", Kind.LAYOUT),
+    # The time of a page split depends on the time of the purge.
     "leaf_pages": Quantity("leaf pages", Kind.LAYOUT, 2 * _FEW_PAGES),
-    # An index of InnoDB grows by extents of 64 pages; one more or less says nothing.
+    # An index of InnoDB grows by extents of 64 pages; one extent more or less is insignificant.
     "allocated_pages": Quantity("allocated pages", Kind.LAYOUT, 2 * _EXTENT),
     # A server keeps a few pages of its own dirty.
     "dirty_pages": Quantity("dirty pages", Kind.STATE, 100.0, ends=True),
-    # The floor is a guess: no mongod was at hand to measure what a checkpoint leaves.
+    # The floor is a guess: there was no mongod to measure the effect of a checkpoint.
     "dirty_bytes": Quantity("dirty bytes in the cache", Kind.STATE, 16 * _MB),
     # Purged logs leave the list in batches, in MySQL 5.6 of thousands.
     "undo_logs": Quantity("undo logs", Kind.STATE, 20_000.0, ends=True),
-    # Nothing lets a session merge the change buffer, so that preparation cannot wait for its end.
-    "change_buffer_pages": Quantity("pages of the change buffer", Kind.STATE, 10.0),
+    # A session cannot merge the change buffer, so preparation cannot wait until it is empty.
+    "change_buffer_pages": Quantity("change buffer pages", Kind.STATE, 10.0),
     # Below a tenth of the log of `default` (1 GB) no server begins to write pages because of it.
     "checkpoint_age_bytes": Quantity(
         "bytes since the checkpoint", Kind.STATE, 100 * _MB, ends=True
@@ -83,11 +83,11 @@ FACTS: Mapping[str, Quantity] = {
     "compaction_pending": Quantity("pending compactions", Kind.STATE, ends=True),
     "memtable_bytes": Quantity("bytes in memtables", Kind.STATE, _MB),
     "levels": Quantity("levels with files", Kind.LAYOUT),
-    # Where a file ends depends on when a flush began.
+    # The end of a file depends on the time of a flush.
     "files": Quantity("files", Kind.LAYOUT, 2.0),
     "lsm_bytes": Quantity("bytes in files", Kind.LAYOUT, _MB),
 }
-"""Quantity of a preparation -> what is known about it."""
+"""Quantity of a preparation -> its description."""
 
 
 class WorkQuantity(NamedTuple):
@@ -107,63 +107,62 @@ WORK: Mapping[str, WorkQuantity] = {
     "documents_examined": WorkQuantity("documents examined", "rows"),
     "documents_written": WorkQuantity("documents written", "rows"),
 }
-"""Quantity of a server's work -> what is known about it."""
+"""Quantity of a server's work -> its description."""
 
 WORK_OF_READS: Mapping[str, WorkQuantity] = {
     **WORK,
     "page_reads": WorkQuantity("pages read in the buffer pool", "pages"),
     "page_requests": WorkQuantity("pages requested from the cache", "pages"),
 }
-"""The same for tests that do not write. Where they do, those of the purge and of flushing are among
-the page reads of InnoDB: one build beside itself differed by 44%, in reading tests by 0.1%."""
+"""The same for tests that do not write. During writes InnoDB's page reads include purging and
+flushing: a build differed from itself by 44%, and by 0.1% in tests that only read."""
 
 
 WRITES = "writes"
-"""The preparation after which the layout may differ more."""
+"""The preparation after which layouts may differ more."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A quantity in which a contender's prepared tables are not as they should be."""
+    """A quantity of a contender's prepared tables that differs from its expected value."""
 
     contender: str
     beside: str | None
-    """The contender that has another amount; None where preparation should have left none."""
+    """The contender that it is compared with; None if preparation should have left 0."""
     subject: str
     """Table, index or `server`."""
     quantity: Quantity
     value: float
     other: float
     wholes: tuple[float, float] | None = None
-    """The quantities of which `value` and `other` are parts."""
+    """The quantities that `value` and `other` are parts of."""
 
     @property
     def size(self) -> float:
-        """The difference as a share of the larger one, or of the whole."""
+        """The difference as a share of the larger value, or of the whole."""
         largest = max(self.wholes or (self.value, self.other))
         return abs(self.value - self.other) / largest if largest else 0.0
 
     def sentence(self) -> str:
-        """Write 'sbtest1 has 2,736 of 2,736 pages not all-visible, postgres@17.6 33 of 2,736'."""
+        """Format as 'sbtest1 has 2 of 9 pages not all-visible, compared with 3 of 9 on base'."""
         where = "the server" if self.subject == SERVER else self.subject
         own, other = (
             f"{value:,.0f}" + (f" of {self.wholes[place]:,.0f}" if self.wholes else "")
             for place, value in enumerate((self.value, self.other))
         )
-        beside = "and preparation should leave none"
-        if self.beside is not None:
-            beside = f"{self.beside} {other}"
-        return f"{where} has {own} {self.quantity.words}, {beside}"
+        if self.beside is None:
+            return f"{where} has {own} {self.quantity.words} that preparation should have removed"
+        return f"{where} has {own} {self.quantity.words}, compared with {other} on {self.beside}"
 
 
 def differences(
     preparations: Sequence[Preparation], contenders: Sequence[ContenderFacts]
 ) -> list[Difference]:
-    """Return what differs between preparations of one moment, the largest difference first.
+    """Return the differences between preparations of one moment, the largest first.
 
-    Contenders of one DBMS and engine are compared in what should be equal for all, those of one
-    build and settings in the layout. Both sides of a difference are in the result. What all have
-    alike, although preparation should leave none, is in it as well.
+    Contenders of one DBMS and engine are compared in their state, contenders of one build and
+    settings also in their layout. Both sides of a difference are in the result. Unfinished
+    preparation is included even if it is the same on all contenders.
     """
     facts = {record.contender: record for record in preparations}
     present = [contender for contender in contenders if contender.name in facts]
@@ -190,7 +189,7 @@ def same_build(contender: ContenderFacts, other: ContenderFacts) -> bool:
 
 
 def same_engine(contender: ContenderFacts, other: ContenderFacts) -> bool:
-    """Return whether the tables of two contenders are of the same DBMS and engine."""
+    """Return whether two contenders have the same DBMS and engine."""
     return (contender.dbms, contender.engine) == (other.dbms, other.engine)
 
 
@@ -226,19 +225,19 @@ def _compared(records: Sequence[Preparation], kind: Kind) -> list[Difference]:
 def _differences_in(records: Sequence[Preparation], subject: str, name: str) -> list[Difference]:
     """Compare each record with the smallest one and the first one, the smallest with the largest.
 
-    The first is the base's, or else stands in for those of its build.
+    The first one is the base's, or represents the contenders of its build.
     """
     ordered = sorted(records, key=lambda record: record.facts[subject][name])
     result = []
     for record in records:
         farthest = ordered[-1] if record is ordered[0] else ordered[0]
-        apart = known(
+        found = known(
             _difference(record, other, subject, name)
             for other in (farthest, records[0])
             if other is not record
         )
-        if apart:
-            result.append(max(apart, key=lambda difference: difference.size))
+        if found:
+            result.append(max(found, key=lambda difference: difference.size))
     return result
 
 
@@ -258,14 +257,14 @@ def _difference(
     record: Preparation, other: Preparation, subject: str, name: str
 ) -> Difference | None:
     quantity = FACTS[name]
-    value, beside = record.facts[subject][name], other.facts[subject][name]
+    value, compared = record.facts[subject][name], other.facts[subject][name]
     wholes = _wholes(quantity.whole, record.facts[subject], other.facts[subject])
     difference = Difference(
-        record.contender, other.contender, subject, quantity, value, beside, wholes
+        record.contender, other.contender, subject, quantity, value, compared, wholes
     )
     is_grown = quantity.kind is Kind.LAYOUT and record.after == WRITES
     share = ALIKE_AFTER_WRITES if is_grown else ALIKE
-    if abs(value - beside) <= quantity.floor or difference.size <= share:
+    if abs(value - compared) <= quantity.floor or difference.size <= share:
         return None
     return difference
 
@@ -279,19 +278,19 @@ def _wholes(
 
 
 OTHER_BUILD = 0.1
-"""Relative difference from which other work is evidence: equal builds had 5.5% in short tests."""
+"""Least relative difference of work that is evidence: equal builds had 5.5% in short tests."""
 _CONSTANT = 2000.0
-"""Amount in all operations together that says nothing: what a session and the questions about the
-work take, up to 1,300 rows of MySQL's own tables, is the same for few operations and for many."""
+"""Least total amount for a difference: a session and the queries about its work take up to 1,300
+rows of MySQL's own tables, for few operations as for many."""
 _FEW = 0.05
-"""Amount per operation below which a difference is not of the operations."""
-UNKNOWN_START = "start unknown: the server reports nothing of its tables"
-"""The note on results of a contender whose tables could not be compared with the others'."""
+"""Least difference per operation."""
+UNKNOWN_START = "initial state unknown: the server reports no facts about its tables"
+"""The note on results whose initial tables could not be compared."""
 
 
 @dataclass(frozen=True)
 class WorkDifference:
-    """A quantity of which two servers used different amounts per operation."""
+    """An amount per operation that differs between two servers."""
 
     name: str
     """Quantity of `ServerCounters`."""
@@ -305,13 +304,13 @@ class WorkDifference:
         return abs(self.value - self.other) / max(self.value, self.other)
 
     def sentence(self) -> str:
-        """Write '2.0 heap blocks read per operation, base 1.0'."""
+        """Format as '2.0 heap blocks read per operation, base 1.0'."""
         digits = 1 if max(self.value, self.other) < 100 and self.size > ALIKE * 10 else 3
         return f"{self.value:,.{digits}f} {self.words} per operation, base {self.other:,.{digits}f}"
 
 
-def quantities_of(result: Result) -> Mapping[str, WorkQuantity]:
-    """Return the quantities that depend on the operations of a test alone."""
+def comparable_quantities(result: Result) -> Mapping[str, WorkQuantity]:
+    """Return the quantities that depend only on the operations of a test."""
     reads = leaves_rows(result.group) and result.beside is None
     return WORK_OF_READS if reads else WORK
 
@@ -319,9 +318,9 @@ def quantities_of(result: Result) -> Mapping[str, WorkQuantity]:
 def work_differences(
     work: ServerCounters, base: ServerCounters, quantities: Mapping[str, WorkQuantity], share: float
 ) -> list[WorkDifference]:
-    """Return in what the work of two servers in one incarnation differs, the largest first.
+    """Return the differences in work between two servers in one start, the largest first.
 
-    `share` is the relative difference up to which quantities are alike.
+    `share` is the relative difference up to which quantities are considered equal.
     """
     operations = min(work.operations, base.operations)
     if operations <= 0:
@@ -332,8 +331,11 @@ def work_differences(
             continue
         value = work.amounts[name] / work.operations
         other = base.amounts[name] / base.operations
-        apart = abs(value - other)
-        if apart > max(_FEW, share * max(value, other)) and apart * operations > _CONSTANT:
+        difference = abs(value - other)
+        if (
+            difference > max(_FEW, share * max(value, other))
+            and difference * operations > _CONSTANT
+        ):
             result.append(WorkDifference(name, *quantity, value, other))
     return sorted(result, key=lambda difference: -difference.size)
 
@@ -345,7 +347,7 @@ def worst_work_difference(
     quantities: Mapping[str, WorkQuantity],
     share: float,
 ) -> tuple[WorkDifference, int] | None:
-    """Return the largest of `work_differences` in a step's `works`, with its incarnation."""
+    """Return the largest of `work_differences` in a step's `works`, with its start."""
     by_place = {(work.incarnation, work.contender): work for work in works}
     pairs = [
         (difference, incarnation)
@@ -359,24 +361,22 @@ def worst_work_difference(
 def add_notes_about_starts(
     results: Sequence[Result], manifest: Manifest, contenders: Sequence[str]
 ) -> list[str]:
-    """Add a note to each result that a different start may explain; return warnings about them.
+    """Add notes to results that a different initial state may explain; return warnings on these.
 
-    `contenders` has the base first, beside which the others are compared.
+    `contenders` has the base first.
     """
     facts = _ordered(manifest, contenders)
     warnings: list[str] = []
     for records in grouped(manifest.preparations, lambda record: record.moment).values():
-        apart = differences(records, facts)
+        found = differences(records, facts)
         steps = {record.contender: record.steps for record in records}
         first = records[0]
-        for contender, of_contender in grouped(apart, lambda each: each.contender).items():
+        for contender, of_contender in grouped(found, lambda each: each.contender).items():
             largest, *others = of_contender
             more = f"; {counted(len(others), 'more difference')}" if others else ""
-            text = (
-                f"{largest.sentence()}{more} (incarnation {first.incarnation}, after {first.after})"
-            )
+            text = f"{largest.sentence()}{more} (start {first.incarnation}, after {first.after})"
             differs = any(each.beside is not None for each in of_contender)
-            what = "different start" if differs else "unfinished preparation"
+            what = "different initial state" if differs else "unfinished preparation"
             warnings.append(f"{what}: {contender}: {text}")
             for result in results:
                 if result.contender == contender and _key(result) in steps[contender]:
@@ -388,10 +388,10 @@ def add_notes_about_starts(
                 is_of_start = _key(result) in record.steps and UNKNOWN_START not in result.notes
                 if result.contender == record.contender and is_of_start:
                     result.notes.append(UNKNOWN_START)
-        if first.repeated and not apart:
+        if first.repeated and not found:
             warnings.append(
-                f"the tables of incarnation {first.incarnation} were prepared again "
-                f"{counted(first.repeated, 'time')} after {first.after}, until they were alike"
+                f"the tables of start {first.incarnation} were prepared again "
+                f"{counted(first.repeated, 'time')} after {first.after}, until their states matched"
             )
     return warnings
 
@@ -399,11 +399,11 @@ def add_notes_about_starts(
 def add_notes_about_work(
     results: Sequence[Result], manifest: Manifest, contenders: Sequence[str]
 ) -> None:
-    """Add a note to each result whose server did other work than the base's of the same build."""
+    """Add a note to results of the base's build whose server did different work."""
     base, *others = _ordered(manifest, contenders)
     for contender in others:
         if not same_build(contender, base):
-            continue  # other work of another build is evidence
+            continue  # different work of another build is evidence
         for result in results:
             if result.contender != contender.name:
                 continue
@@ -411,14 +411,13 @@ def add_notes_about_work(
                 [work for work in manifest.counters if work.step == _key(result)],
                 contender.name,
                 base.name,
-                quantities_of(result),
+                comparable_quantities(result),
                 ALIKE,
             )
             if worst is not None:
                 difference, incarnation = worst
                 result.notes.append(
-                    f"different work of one build: {difference.sentence()} "
-                    f"(incarnation {incarnation})"
+                    f"same build, different work: {difference.sentence()} (start {incarnation})"
                 )
 
 

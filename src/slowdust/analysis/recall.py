@@ -1,11 +1,10 @@
-"""Recall and QPS of searches: curves, and contenders where they find as much.
+"""Recall and QPS of approximate searches: curves, and comparisons at equal recall.
 
-QPS at one effort are of different answers where contenders find different shares. So they are
-compared at equal recall, too: in each start of the servers ln QPS of both is interpolated between
-the efforts, and the difference is the one pair of that start. Where a start of either has no QPS at
-the recall nothing is compared: which starts reach it is not independent of how fast they are there.
-The interval is Student's t of the mean of the pairs, with the error of reading between different
-efforts.
+QPS at one effort belong to different answers if contenders find different shares. So they are also
+compared at equal recall: in each start of the servers, ln QPS of both is interpolated between the
+efforts, and the difference is the single pair of that start. If either lacks QPS at that recall in
+any start, nothing is compared: reaching the recall is not independent of speed. The interval is
+Student's t of the mean of the pairs, with the interpolation error between different efforts.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ from slowdust.store.preparation import IndexSize, Recall
 from slowdust.store.slice import Slice
 
 FARTHEST = 10.0
-"""Ratio of what two neighbouring efforts miss beyond which nothing is read between them, as from
-0.90 to 0.99: the error of what is read grows with it (docs/vectors.md)."""
+"""Largest ratio of the missed shares of two neighbouring efforts for interpolation, as from 0.90 to
+0.99: the interpolation error grows with it (docs/vectors.md)."""
 READING_ERROR = 0.04
-"""Standard deviation of ln QPS that are read between two efforts from those of the effort that is
-there: measured (docs/vectors.md)."""
+"""Standard deviation of interpolated ln QPS from the value of an effort at that recall: measured
+(docs/vectors.md)."""
 
 
 class Point(NamedTuple):
-    """What one effort gave."""
+    """Recall and QPS of one effort."""
 
     recall: float
     qps: float
@@ -59,21 +58,21 @@ class Point(NamedTuple):
 
 
 def in_percent(recall: float) -> str:
-    """Write a recall for a reader: '97.0%'."""
+    """Format a recall: '97.0%'."""
     return f"{100 * recall:.1f}%"
 
 
 class Lack(Enum):
-    """A reason for which efforts have no QPS at a recall."""
+    """A reason for missing QPS at a recall."""
 
     SILENT = "no search succeeded"
-    BELOW = "the most effort finds less"
-    ABOVE = "the least effort finds more"
-    APART = "the efforts around it are too far apart"
+    BELOW = "the highest effort finds less"
+    ABOVE = "the lowest effort finds more"
+    TOO_FAR = "the neighbouring efforts are too far from each other"
 
 
 class OutOfReachError(ValueError):
-    """No QPS can be told at a recall."""
+    """QPS at a recall cannot be determined."""
 
     def __init__(self, lack: Lack, around: Sequence[Point] = ()) -> None:
         """`around` has the efforts next to the recall, by ascending recall."""
@@ -83,7 +82,7 @@ class OutOfReachError(ValueError):
 
 
 def _ascending(points: Sequence[Point]) -> list[Point]:
-    """Return the points with QPS by ascending recall; of those that find as much, the fastest."""
+    """Return the points with QPS by ascending recall; for equal recalls, the fastest."""
     fastest: dict[float, Point] = {}
     for point in sorted(points, key=lambda point: point.qps):
         if point.qps > 0:
@@ -92,11 +91,11 @@ def _ascending(points: Sequence[Point]) -> list[Point]:
 
 
 def between(points: Sequence[Point], recall: float) -> tuple[Point, Point]:
-    """Return the two neighbours that a recall lies between, twice the same where one has it.
+    """Return the two neighbours of a recall, or twice the point at that recall.
 
     Raises:
-        OutOfReachError: there are none, as nothing is extrapolated, or they are farther apart than
-            `FARTHEST`.
+        OutOfReachError: there are no neighbours (nothing is extrapolated), or they are farther from
+            each other than `FARTHEST`.
     """
     ascending = _ascending(points)
     if not ascending:
@@ -110,12 +109,12 @@ def between(points: Sequence[Point], recall: float) -> tuple[Point, Point]:
     if right.recall == recall:
         return right, right
     if left.missed > FARTHEST * right.missed:
-        raise OutOfReachError(Lack.APART, (left, right))
+        raise OutOfReachError(Lack.TOO_FAR, (left, right))
     return left, right
 
 
 class Reading(NamedTuple):
-    """QPS at a recall, and the tests that it was read between."""
+    """QPS at a recall, and the tests that it was interpolated between."""
 
     ln_qps: float
     tests: tuple[str, str]
@@ -125,7 +124,7 @@ def read_at(points: Sequence[Point], recall: float) -> Reading:
     """Return the QPS at a recall: ln QPS is linear in ln(1 - recall) between two neighbours.
 
     Raises:
-        OutOfReachError: there are no two neighbours to read it between.
+        OutOfReachError: there are no two neighbours to interpolate between.
     """
     left, right = between(points, recall)
     tests = (left.test, right.test)
@@ -136,22 +135,22 @@ def read_at(points: Sequence[Point], recall: float) -> Reading:
 
 
 Points = Mapping[tuple[str, int, str], Mapping[int, Point]]
-"""Test, clients and contender -> start -> what it gave there."""
+"""Test, clients and contender -> start -> its point."""
 
 
 @dataclass(frozen=True)
 class Reach:
     """A contender at a recall, in each start of the servers that measured all of its efforts.
 
-    What all starts have is a number. Where some have none, the others are those that happen to find
-    more, or less, and would be compared with all of another contender's.
+    There is a value only if all starts have one. Otherwise the starts with a value would be those
+    that happened to find more, or less, and would be compared with all of another contender's.
     """
 
     recall: float
     readings: Mapping[int, Reading]
-    """Start -> its QPS."""
+    """Start -> QPS."""
     lacking: Mapping[int, OutOfReachError]
-    """Start -> why it has none."""
+    """Start -> the reason for missing QPS."""
 
     @property
     def starts(self) -> set[int]:
@@ -171,9 +170,9 @@ class Reach:
         )
 
     def reason(self, of: str = "") -> str:
-        """Say why there are no QPS; `of` stands before or behind 'starts' to name whose they are.
+        """Return the reason for missing QPS, the most frequent of several.
 
-        Of several reasons the most frequent is told.
+        `of` names the contender.
         """
         if not self.starts:
             return f"no start of the servers measured all efforts{_of(of)}"
@@ -195,9 +194,9 @@ def _some(lack: Lack, some: str, recall: float, *, alone: bool) -> str:
             return f"{some} {'does' if alone else 'do'} not reach a recall of {recall:.2f}"
         case Lack.ABOVE:
             finds = "finds" if alone else "find"
-            return f"{some} {finds} more than {recall:.2f} with the least effort"
-        case Lack.APART:
-            return f"in {some} the efforts around a recall of {recall:.2f} are too far apart"
+            return f"{some} {finds} more than {recall:.2f} with the lowest effort"
+        case Lack.TOO_FAR:
+            return f"in {some} the efforts next to a recall of {recall:.2f} are too far away"
         case Lack.SILENT:
             return f"in {some} {lack.value}"
 
@@ -206,12 +205,14 @@ def _all(lack: Lack, around: Sequence[Sequence[Point]]) -> str:
     found = [in_percent(fmean(points)) for points in zip(*_recalls(around), strict=True)]
     match lack:
         case Lack.BELOW:
-            return f"the most effort finds {found[0]}"
+            return f"the highest effort finds {found[0]}"
         case Lack.ABOVE:
             qps = math.exp(fmean(math.log(points[0].qps) for points in around))
-            return f"the least effort finds {found[0]} already, at {qps:,.0f} QPS"
-        case Lack.APART:
-            return f"the efforts around it find {found[0]} and {found[1]}, which is too far apart"
+            return f"the lowest effort already finds {found[0]}, at {qps:,.0f} QPS"
+        case Lack.TOO_FAR:
+            return (
+                f"the neighbouring efforts find {found[0]} and {found[1]}: too far to interpolate"
+            )
         case Lack.SILENT:
             return str(lack.value)
 
@@ -220,8 +221,8 @@ def _recalls(around: Sequence[Sequence[Point]]) -> list[list[float]]:
     return [[point.recall for point in points] for points in around]
 
 
-def points_of(slices: Sequence[Slice], recalls: Sequence[Recall]) -> Points:
-    """Return what each test gave in each start in which it was timed and its recall was asked."""
+def collect_points(slices: Sequence[Slice], recalls: Sequence[Recall]) -> Points:
+    """Return the points of each test in the starts that timed it and measured its recall."""
     of_one: dict[tuple[str, int, str], dict[int, list[Slice]]] = defaultdict(
         lambda: defaultdict(list)
     )
@@ -244,7 +245,7 @@ def reach(
 ) -> Reach:
     """Return a contender's QPS at a recall in each start that measured all of the tests.
 
-    A start that left tests out has wider gaps to read across, and not the same for all.
+    A start without some of the tests would have wider gaps to interpolate.
     """
     of_tests = [points.get((test, clients, contender), {}) for test in sorted(tests)]
     complete = set(of_tests[0]).intersection(*of_tests) if of_tests else set()
@@ -260,14 +261,14 @@ def reach(
 LEVELS = (0.90, 0.95, 0.99)
 """Recalls at which contenders are compared."""
 ALIKE = 0.01
-"""Difference of two recalls from which QPS at one effort are said to be of different answers."""
+"""Least difference of two recalls for which QPS at one effort are not comparable."""
 _FEWEST_STARTS = 2
-_SEVERAL_HOSTS = "measured on several hosts, of whose difference pairs of starts say nothing"
-_NOT_COMPARED = "fewer than two starts of the servers measured all efforts of both"
+_SEVERAL_HOSTS = "measured on several hosts: pairs of starts do not show variation between hosts"
+_NOT_COMPARED = "fewer than two starts of the servers measured all efforts on both"
 
 
 class Curve(NamedTuple):
-    """Tests that differ in their effort alone."""
+    """Tests that differ only in their effort."""
 
     benchmark: str
     name: str
@@ -279,17 +280,17 @@ _Place = tuple[Curve, str, float]
 
 @dataclass(frozen=True)
 class _Level:
-    """A contender at a recall; beside the base in the starts that both have, if there are any."""
+    """A contender at a recall, paired with the base in the starts that both have, if any."""
 
     curve: Curve
     contender: str
     own: Reach
     of_base: Reach | None
-    """What the base reaches in the same starts; None for the base itself."""
+    """The base in the same starts; None for the base itself."""
 
     @property
     def pairs(self) -> Mapping[int, float]:
-        """Start -> ln of the ratio; empty where a start of either has none."""
+        """Start -> ln of the ratio; empty if a start of either has no QPS."""
         if self.of_base is None or self.own.lacking or self.of_base.lacking:
             return {}
         base = self.of_base.readings
@@ -299,13 +300,13 @@ class _Level:
 
     @property
     def reading_error(self) -> float:
-        """The standard error that all pairs share, since they were read between efforts.
+        """The standard error that all pairs share because of interpolation between efforts.
 
-        Between the same efforts both are off alike.
+        Between the same efforts both have the same error, which cancels.
         """
         base = self.of_base.readings if self.of_base is not None else {}
-        apart = [own.tests != base[number].tests for number, own in self.own.readings.items()]
-        return READING_ERROR * math.sqrt(2) * fmean(apart)
+        differ = [own.tests != base[number].tests for number, own in self.own.readings.items()]
+        return READING_ERROR * math.sqrt(2) * fmean(differ)
 
     @property
     def recall(self) -> float:
@@ -331,7 +332,7 @@ class _Level:
 
 
 def add_recall(results: Sequence[Result], recalls: Sequence[Recall], base: str) -> None:
-    """Add what each search found; where the base finds another share, QPS have no verdict."""
+    """Add recalls to results; if the base's recall differs, QPS get no verdict."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for record in recalls:
         found[record.test, record.contender].append(record.recall)
@@ -344,15 +345,14 @@ def add_recall(results: Sequence[Result], recalls: Sequence[Recall], base: str) 
         if finds_another_share(result.recall, of_base):
             result.notes.append(
                 f"it finds {in_percent(result.recall)} of the neighbours, {base} "
-                f"{in_percent(of_base)}: its QPS is of other answers, and is to be read at equal "
-                "recall"
+                f"{in_percent(of_base)}: compare QPS at equal recall"
             )
             result.typical = result.ratio = result.all_time = None
             result.basis = result.needed = None
 
 
 def finds_another_share(recall: float, of_base: float) -> bool:
-    """Return whether two recalls differ so much that their QPS are of different answers."""
+    """Return whether recalls differ too much to compare QPS."""
     return abs(recall - of_base) > ALIKE
 
 
@@ -365,7 +365,7 @@ def search_comparisons(
     *,
     hosts: Hosts = ONE_HOST,
 ) -> list[SearchComparison]:
-    """Return each curve with its contenders, the base first; empty where nothing was searched."""
+    """Return each curve with its contenders, the base first; empty without searches."""
     curves: dict[Curve, dict[str, list[SearchPoint]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         test = known_test(result.benchmark, result.test)
@@ -376,7 +376,7 @@ def search_comparisons(
             test=result.test, effort=test.effort, recall=result.recall, qps=result.qps
         )
         curves[curve][result.contender].append(point)
-    levels = _levels(curves, points_of(slices, recalls), contenders[0])
+    levels = _levels(curves, collect_points(slices, recalls), contenders[0])
     judged = _judged([level for level in levels if not level.is_of_several(hosts)], margins)
     return [
         SearchComparison(
@@ -454,8 +454,8 @@ def index_results(
 ) -> list[IndexResult]:
     """Return each kind of index on each contender that has one, the base first.
 
-    Builds have one client. Earlier versions let several make one index, of which most failed: the
-    fewest clients count.
+    Builds have one client. In earlier versions several clients built one index and most of them
+    failed, so the fewest clients count.
     """
     builds: dict[tuple[str, str], Result] = {}
     for result in results:

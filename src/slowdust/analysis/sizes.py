@@ -10,17 +10,17 @@ from slowdust.store.sizes import BuildSizes, TreeSizes
 
 
 class Growth(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Sizes of a build relative to those of the version before; a ratio of 1 is no growth."""
+    """Sizes of a build relative to the previous version's; a ratio of 1 is no growth."""
 
     before: str
-    """The version before."""
+    """The previous version."""
     same_source: bool
-    """Whether both were built by the same people: else the difference may be one of how."""
+    """Whether both have the same publisher: otherwise they may be compiled differently."""
     stripped: float
     code: float
     data: float
     functions: float | None = None
-    """The ratio of functions; absent where either binary came stripped."""
+    """The ratio of the numbers of functions; absent if either binary is stripped."""
 
 
 class SizedBuild(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -28,7 +28,7 @@ class SizedBuild(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     sizes: BuildSizes
     growth: Growth | None = None
-    """The growth; absent for the first version of a DBMS."""
+    """Growth since the previous version; absent for a DBMS's first version."""
 
 
 class SizesReport(msgspec.Struct, kw_only=True, omit_defaults=True):

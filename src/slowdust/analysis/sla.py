@@ -1,6 +1,6 @@
-"""The SLA of the writers beside the queries of a long step: to keep their rate.
+"""The SLA of the background writers of a long step: to keep their rate.
 
-A query rate that was reached because the writers did not do their work has no meaning: it is not
+A query rate that was reached because the writers did less work is meaningless, so it is not
 compared if they missed their SLA.
 """
 
@@ -15,14 +15,14 @@ from slowdust.store.step import RoleUse, StepDetail
 from slowdust.units import Second, known
 
 SHARE = 0.95
-"""Share of the target that inserts, and deletes, have to reach."""
+"""Share of the target that inserts and deletes have to reach."""
 _NS_PER_S = 1e9
 
 
 def writers_of(slices: Sequence[Slice]) -> Writers | None:
-    """Return the worst of a step's incarnations on one contender, number by number.
+    """Return the worst numbers over a step's starts on one contender.
 
-    Returns None for steps whose writers had no rate to keep.
+    None for steps whose writers have no target rate.
     """
     runs = known(map(_writers, slices))
     if not runs:
@@ -39,7 +39,7 @@ def writers_of(slices: Sequence[Slice]) -> Writers | None:
 
 
 def missed_its_sla(result: Result) -> bool:
-    """Return whether a result's writers missed their SLA; without writers there is none."""
+    """Return whether a result's writers missed their SLA; False without writers."""
     return result.writers is not None and not result.writers.sla_met
 
 
@@ -50,15 +50,15 @@ def achieved_rates(writers: Writers) -> str:
 
 
 def meets_sla(record: Slice) -> bool:
-    """Return whether a slice's writers met their SLA; without writers there is none."""
+    """Return whether a slice's writers met their SLA; True without writers."""
     writers = _writers(record)
     return writers is None or writers.sla_met
 
 
 def paced_seconds(role: RoleUse, window: Second | None) -> Second | None:
-    """Return how long a paced writer worked: a window can last longer, for its last query.
+    """Return how long a paced writer worked; the window may last longer because of its last query.
 
-    Returns None if neither is known.
+    None if neither is known.
     """
     if role.schedule is None or not role.schedule.due:
         return window

@@ -1,4 +1,4 @@
-"""An experiment as its folder has it: all records that a report is made of."""
+"""A stored experiment with all records for a report, and its analysis."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from slowdust.analysis.model import Report
 from slowdust.analysis.plans.compare import plan_differences, same_plans
 from slowdust.analysis.preparation import add_notes_about_starts, add_notes_about_work
 from slowdust.analysis.recall import add_recall, index_results, search_comparisons
-from slowdust.analysis.results.beside import add_work_beside, frontier_of
+from slowdust.analysis.results.background_load import add_background_load, find_frontier
 from slowdust.analysis.results.compared import add_comparisons
-from slowdust.analysis.results.contenders import contender_info, describe_method, memory_of
+from slowdust.analysis.results.contenders import compare_memory, contender_info, describe_method
 from slowdust.analysis.results.failures import withdraw_comparisons
 from slowdust.analysis.results.hosts import host_disagreements, host_infos
 from slowdust.analysis.results.latency import add_response_times
-from slowdust.analysis.results.noise import noise_of
+from slowdust.analysis.results.noise import measure_noise
 from slowdust.analysis.results.notes import notes_about_restarts
 from slowdust.analysis.results.results import results_of, summarise
-from slowdust.analysis.results.steps import step_runs_of
+from slowdust.analysis.results.steps import list_step_runs
 from slowdust.analysis.results.storage import add_storage
 from slowdust.analysis.story.answer import answer_of, unfinished
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands, changes_of_report
@@ -39,8 +39,8 @@ from slowdust.analysis.versions import find_contender, lines_of
 from slowdust.analysis.waits import waits_of
 from slowdust.analysis.work import add_work, notes_about_work
 from slowdust.errors import UsageError
+from slowdust.stats.common_shift import find_common_shifts
 from slowdust.stats.hosts import by_host
-from slowdust.stats.together import common_moves
 from slowdust.stats.verdict import judge_cells
 from slowdust.store.count import Count
 from slowdust.store.finding import lasting
@@ -62,7 +62,7 @@ class Stored:
     profiles: Sequence[Profile] = ()
     waits: Sequence[WaitWindow] = ()
     path: Path | None = None
-    """The folder; None for records that are in none."""
+    """The folder; None for records without one."""
     _reports: dict[tuple[str, Bands], Report] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -77,7 +77,7 @@ class Stored:
         return self.name if self.path is None else Folder(self.path).typed
 
     def report(self, base: str | None = None, bands: Bands = DEFAULT_BANDS) -> Report:
-        """Judge it; see `analyse`. The report is the same object every time, and not to change."""
+        """Judge it; see `analyse`. The report is cached and must not be modified."""
         key = (base or self.manifest.base, bands)
         if key not in self._reports:
             self._reports[key] = analyse(
@@ -121,12 +121,12 @@ def analyse(
     waits: Sequence[WaitWindow] = (),
     typed: str = "",
 ) -> Report:
-    """Judge an experiment relative to `base`, the manifest's unless named.
+    """Judge an experiment relative to `base`, by default the manifest's.
 
     Results are in the benchmarks' order of tests, then clients, then contenders with the base
-    first. A contender without a slice in a step has no result there. Changes from version to
-    version are described in `bands`. `base` may be short for a contender, as in `find_contender`,
-    which raises `UsageError`. `typed` names the experiment on a command line, if not its name.
+    first. A contender without a slice in a step has no result there. `bands` classify changes
+    between versions. `base` may be abbreviated as in `find_contender`, which raises `UsageError`.
+    `typed` names the experiment on a command line if its name does not.
     """
     base = find_contender(base or manifest.base, manifest.contenders)
     report = _report(manifest, slices, base, counts=counts, profiles=profiles, waits=waits)
@@ -136,7 +136,9 @@ def analyse(
     verdicts = PairVerdicts(slices, report.contenders, margins, hosts)
     report.group_changes = changes_of_report(report, lines_of(manifest.contenders), bands, verdicts)
     cells = block_ratios(slices, base, report.contenders)
-    moves = [move for own in by_host(cells, hosts) for move in common_moves(own, report.margin)]
+    moves = [
+        move for own in by_host(cells, hosts) for move in find_common_shifts(own, report.margin)
+    ]
     if report.hosts:
         judged = judge_cells(cells, margins, hosts)
         report.host_disagreements = host_disagreements(judged, report.margin)
@@ -161,7 +163,7 @@ def _report(
     profiles: Sequence[Profile],
     waits: Sequence[WaitWindow],
 ) -> Report:
-    """Return the report without what is told of all results together."""
+    """Return the report without the texts on all results together."""
     facts = {contender.name: contender for contender in manifest.contenders}
     contenders = [base, *(name for name in facts if name != base)]
     dbms = {name: facts[name].dbms for name in contenders}
@@ -171,7 +173,7 @@ def _report(
     add_response_times(results, slices, contenders, hosts)
     starts = add_notes_about_starts(results, manifest, contenders)
     add_notes_about_work(results, manifest, contenders)
-    add_work_beside(results, slices, hosts)
+    add_background_load(results, slices, hosts)
     add_storage(results, manifest, slices, contenders)
     add_comparisons(results, slices, contenders, manifest.method.margins, hosts)
     add_rows_and_pages(results, manifest, base)
@@ -196,11 +198,11 @@ def _report(
         results=results,
         tldr=[],
         contender_info=infos,
-        step_runs=step_runs_of(results, slices, base),
+        step_runs=list_step_runs(results, slices, base),
         failed_steps=manifest.failed_steps,
         concurrency=courses_of(results),
-        frontier=frontier_of(results),
-        memory=memory_of(results, infos),
+        frontier=find_frontier(results),
+        memory=compare_memory(results, infos),
         searches=search_comparisons(
             results, slices, manifest.recalls, contenders, manifest.method.margins, hosts=hosts
         ),
@@ -213,7 +215,7 @@ def _report(
         host=manifest.host,
         hosts=host_infos(manifest, slices),
         findings=lasting(manifest.findings),
-        noise=noise_of(slices, contenders, hosts),
+        noise=measure_noise(slices, contenders, hosts),
         warnings=[*manifest.warnings, *starts],
         method=describe_method(manifest),
         unfinished=unfinished(manifest, slices),
@@ -221,12 +223,12 @@ def _report(
 
 
 def of_group(stored: Stored, wanted: str) -> Stored:
-    """Return the records of the hosts whose CPU model has all words of `wanted`.
+    """Return the records of the hosts whose CPU model contains all words of `wanted`.
 
-    Profiles are left out: they are means over all hosts.
+    Profiles are excluded: they are means over all hosts.
 
     Raises:
-        UsageError: the experiment was not joined, or not one of its models has the words.
+        UsageError: the experiment was not merged, or its models with these words are not one.
     """
     manifest = stored.manifest
     groups = list(dict.fromkeys(host.group for host in manifest.hosts))
@@ -237,8 +239,10 @@ def of_group(stored: Stored, wanted: str) -> Stored:
     if wanted in groups:
         found = [wanted]
     if len(found) != 1:
-        which = "no model of CPU" if not found else f"{len(found)} models of CPUs"
-        raise UsageError(f"--group: {which} of '{stored.name}' is '{wanted}': {listing(groups)}")
+        matching = f"{len(found)} CPU models match" if found else "no CPU model matches"
+        raise UsageError(
+            f"--group '{wanted}': {matching} in '{stored.name}', which has {listing(groups)}"
+        )
     hosts = [host for host in manifest.hosts if host.group == found[0]]
     numbers = {number for host in hosts for number in host.incarnations}
     own = replace(

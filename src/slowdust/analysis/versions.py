@@ -1,7 +1,7 @@
-"""Versions in their order, and which contenders are releases of one line.
+"""Versions in order, and the grouping of contenders into lines.
 
-A line is a DBMS with one engine, configuration and environment: what its contenders differ in is
-the version, so that they have a history.
+A line is a DBMS with one engine, configuration and environment. Its contenders differ in their
+version, so they have a history.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from slowdust.wording import build_name, guess, short_names
 _NAMED = re.compile(
     r"[a-z]+@[^/:+\s#]+(?P<parts>[^\s#]*)(?P<copy>#\d+)?(?P<points>( [^\s=]+=\S*)*)"
 )
-"""A contender that is named by its version: `mysql@9.7.4+jemalloc`, a matrix's points behind it."""
+"""A contender named by its version: `mysql@9.7.4+jemalloc`, possibly followed by matrix points."""
 _PARTS = re.compile(r"(?P<engine>/[^:+]+)?(?::(?P<config>[^+]*))?(?P<additions>.*)")
 _DIGITS_OF_A_COMMIT = 12
 _FEWEST_DIGITS, _ALL_DIGITS = 4, 64
@@ -29,29 +29,29 @@ _FEWEST_DIGITS, _ALL_DIGITS = 4, 64
 
 @dataclass(frozen=True)
 class Release:
-    """A version of a line; `build` tells apart those that are not the published one."""
+    """A version of a line; `build` distinguishes builds other than the published one."""
 
     version: str
     build: str = ""
-    """The contender's name if that is no version, a directory of binaries; or its commit."""
+    """The contender's name if it is a directory of binaries; or its commit."""
     sha256: str = ""
-    """Checksum of a `build`'s binary, which may be another tomorrow."""
+    """Checksum of the binary of a `build`, which may change."""
 
     @property
     def title(self) -> str:
-        """Name among the releases of its line; a rebuilt directory keeps it."""
+        """Name among the releases of its line; it survives a rebuild of the directory."""
         return f"{self.version} {self.build}" if self.build else self.version
 
 
 @dataclass(frozen=True)
 class LineParts:
-    """Parts that a contender's line is made of."""
+    """The parts of a contender's line."""
 
     system: str
     """DBMS and engine: `mysql/innodb`."""
     config: str
     additions: str
-    """Environment, or flags that it was compiled with: `+jemalloc`."""
+    """Environment, or compiler flags: `+jemalloc`."""
     rest: str
     """A copy's number, a matrix's points: `#2 fsync=off`."""
 
@@ -63,14 +63,14 @@ class LineParts:
 
 
 def parts_of(facts: ContenderFacts) -> LineParts:
-    """Return the parts of the contender's name and facts that are not its version."""
+    """Return the parts of the contender's name and facts other than its version."""
     named = _NAMED.fullmatch(facts.name)
     if facts.run is not None and named is None:
-        # Without a version it is no release of any line.
+        # Without a version it is not a release of any line.
         return LineParts(facts.name, DEFAULT_CONFIG, "", "")
     rest = (named["copy"] or "") + named["points"] if named else ""
     if named and facts.run is not None and (parts := _PARTS.fullmatch(named["parts"])):
-        # How it was compiled is in its name alone.
+        # Only its name has its compiler flags.
         config = parts["config"] or DEFAULT_CONFIG
         return LineParts(facts.dbms + (parts["engine"] or ""), config, parts["additions"], rest)
     return LineParts(
@@ -82,11 +82,11 @@ def parts_of(facts: ContenderFacts) -> LineParts:
 
 
 def release_of(facts: ContenderFacts) -> Release:
-    """Return the version of its line that a contender is."""
+    """Return the version of a contender within its line."""
     version = facts.build.version.removeprefix(f"{facts.dbms} ")
     compiled = facts.build.compiled
     if compiled is not None and compiled.commit is not None:
-        # Many commits are of one version.
+        # Many commits have the same version.
         return Release(version, compiled.commit[:_DIGITS_OF_A_COMMIT], facts.build.sha256 or "")
     if _NAMED.fullmatch(facts.name):
         return Release(version)
@@ -99,10 +99,10 @@ def _flags(facts: ContenderFacts) -> list[str]:
 
 
 def find_contender(wanted: str, contenders: Sequence[ContenderFacts]) -> str:
-    """Return the contender that a user means by its name, its short name, or its version.
+    """Return the contender with this name, short name, or version.
 
-    `postgres@17.4:x10a_c32r128+o2nofp` may be written `17.4` or `postgres@17.4` where no other has
-    that version. Raises `UsageError` if there is none, or several.
+    `postgres@17.4:x10a_c32r128+o2nofp` may be written `17.4` or `postgres@17.4` if it is the only
+    one with that version. Raises `UsageError` if there is no such contender, or several.
     """
     names = [facts.name for facts in contenders]
     if wanted in names:
@@ -118,9 +118,9 @@ def find_contender(wanted: str, contenders: Sequence[ContenderFacts]) -> str:
     if len(matching) == 1:
         return matching[0]
     if matching:
-        raise UsageError(f"{wanted} may be {' or '.join(matching)}: write the whole name")
+        raise UsageError(f"{wanted} matches {' and '.join(matching)}: write the whole name")
     close = guess(wanted, [*names, *versions.values()])
-    raise UsageError(f"{wanted} is not a contender; those are: {', '.join(names)}{close}")
+    raise UsageError(f"{wanted} is not a contender; the contenders are {', '.join(names)}{close}")
 
 
 def reader_names(contenders: Iterable[ContenderFacts]) -> dict[str, str]:
@@ -131,7 +131,7 @@ def reader_names(contenders: Iterable[ContenderFacts]) -> dict[str, str]:
 def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:
     """Return line -> its releases, the oldest first -> the contender of each.
 
-    Of several contenders of one release the first counts.
+    If several contenders have one release, the first counts.
     """
     lines: dict[str, dict[Release, str]] = {}
     for facts in contenders:
@@ -145,15 +145,15 @@ def lines_of(contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, st
 def sorted_releases(releases: Iterable[Release]) -> list[Release]:
     """Return the oldest first; builds follow the published release of their version.
 
-    Builds of the same name keep the order they come in.
+    Builds of the same name stay in their order.
     """
     return sorted(releases, key=lambda release: (version_order(release.version), release.build))
 
 
 def labels_of(releases: Sequence[Release]) -> dict[Release, str]:
-    """Return release -> the label of its column, which tells it apart from all others.
+    """Return release -> a unique label for its column.
 
-    If several have one title, the first digits of their binaries' sha256 follow it.
+    If several have the same title, the first digits of their binaries' sha256 follow it.
     """
     titled = grouped(releases, lambda release: release.title)
     return {release: _label(release, titled[release.title]) for release in releases}
@@ -166,7 +166,7 @@ def _label(release: Release, same: Sequence[Release]) -> str:
 
 
 def _digits(releases: Sequence[Release]) -> int:
-    """Return how many digits of the sha256 tell these releases apart."""
+    """Return the number of sha256 digits that distinguish these releases."""
     counts = range(_FEWEST_DIGITS, _ALL_DIGITS)
     enough = (n for n in counts if len({r.sha256[:n] for r in releases}) == len(releases))
     return next(enough, _ALL_DIGITS)

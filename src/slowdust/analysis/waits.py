@@ -1,9 +1,9 @@
-"""The waits of each contender in each step, per operation and beside the base's, and in words.
+"""Waits of each contender in each step, per operation and compared with the base, also in words.
 
-A difference is told only where its interval excludes 0. Kinds of waits, not events, are added up
-for a share, and the event behind most of a kind is named with it. Where the server tells of less
-than half, the system call in which its threads sleep most is named as well. The time in the queue
-for a CPU is told apart: a wait that the server reports lasts until the session runs again.
+A difference is reported only if its interval excludes 0. Shares are of kinds of waits, not of
+single events; the event with most of a kind is named with it. If the server reports less than half
+of the time, the system call with most sleep of its threads is named as well. The time in the queue
+for a CPU is reported separately: a wait reported by the server lasts until the session runs again.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from slowdust.units import Microsecond, known
 from slowdust.wording import listing, share
 
 CONFIDENCE = 0.99
-"""Higher than elsewhere, since every event is a chance to see a difference that is none."""
+"""Higher than elsewhere, because there are many events to test."""
 _FEWEST = 3
 MOST_EVENTS = 10
 """Number of events that are listed by name."""
 LEAST_SHARE = 0.001
-"""Share of the time of an operation from which an event is listed by name."""
+"""Least share of an operation's time for an event to be listed by name."""
 _US_PER_S = 1e6
 _RUNNING = "running"
 
 
 class Moment(NamedTuple):
-    """The number of a window, the same for windows of all contenders that are neighbours."""
+    """The number of a window, shared by neighbouring windows of all contenders."""
 
     incarnation: int
     repeat: int
@@ -43,13 +43,12 @@ class Moment(NamedTuple):
 def difference(
     base: Mapping[Moment, float], contender: Mapping[Moment, float]
 ) -> Difference | None:
-    """Return the typical difference of the windows that both have; None with fewer than three.
+    """Return the typical difference over the windows that both have; None with fewer than three.
 
-    It is the contender's trimmed mean less the base's, so that amounts and their change agree;
-    its interval is that of dependent samples, from the winsorized values of the same windows (Yuen
-    1974, Biometrika 61; Wilcox 2012, Introduction to Robust Estimation, section 5.9.5). It has the
-    scatter of the windows and what sampling adds to it. How far another start of the servers would
-    move the difference is not in the interval.
+    It is the contender's trimmed mean less the base's, so that amounts and their change agree. The
+    interval is for dependent samples, from the winsorized values of the same windows (Yuen 1974,
+    Biometrika 61; Wilcox 2012, Introduction to Robust Estimation, section 5.9.5). It includes the
+    scatter of the windows and sampling error, but not the effect of another start of the servers.
     """
     # Not scipy.stats, whose import takes half a second.
     from scipy.special import stdtrit
@@ -71,7 +70,7 @@ def difference(
 
 
 def typical(values: Iterable[float]) -> float:
-    """Return the trimmed mean of windows, which one stall of the machine does not move."""
+    """Return the trimmed mean over windows, which a single stall does not move."""
     return _located(values).mean
 
 
@@ -85,7 +84,7 @@ _Windows = Mapping[Moment, WaitWindow]
 def waits_of(
     windows: Sequence[WaitWindow], base: str, contenders: Sequence[str]
 ) -> list[ContenderWaits]:
-    """Return the waits of every contender that was observed, by step, then as in `contenders`."""
+    """Return the waits of every observed contender, by step, then as in `contenders`."""
     steps: dict[Step, dict[str, dict[Moment, WaitWindow]]] = {}
     for window in windows:
         place = window.place
@@ -111,7 +110,7 @@ def _contender_waits(
     time = _typical(own, time_us)
     listed = [cost for cost in costs[:MOST_EVENTS] if _most_us(cost) >= LEAST_SHARE * time]
     others = costs[len(listed) :]
-    kinds, kinds_beside = _kinds(own, compared)
+    kinds, kind_differences = _kinds(own, compared)
     waits = ContenderWaits(
         benchmark=step.benchmark,
         test=step.test,
@@ -119,11 +118,11 @@ def _contender_waits(
         contender=contender,
         windows=len(own),
         time_us=time,
-        time_beside=_beside(own, base, time_us),
+        time_beside=_difference(own, base, time_us),
         sources=first.sources,
         samples=sum(known(each.samples for each in own.values())) or None,
         kinds=kinds,
-        kinds_beside=kinds_beside,
+        kinds_beside=kind_differences,
         waits=listed,
         others=len(others),
         others_us=sum(cost.us for cost in others),
@@ -144,7 +143,7 @@ def _typical(windows: _Windows, value: Callable[[WaitWindow], float]) -> float:
     return typical(value(window) for window in windows.values())
 
 
-def _beside(
+def _difference(
     own: _Windows, base: _Windows | None, value: Callable[[WaitWindow], float]
 ) -> Difference | None:
     if base is None:
@@ -153,7 +152,7 @@ def _beside(
 
 
 def _kinds_of_events(own: _Windows, base: _Windows | None) -> dict[str, WaitKind]:
-    """Return event -> kind of all waits of both but the client's."""
+    """Return event -> kind of the waits of both, excluding waits for the client."""
     return {
         wait.event: wait.kind
         for windows in (base or {}, own)
@@ -164,7 +163,7 @@ def _kinds_of_events(own: _Windows, base: _Windows | None) -> dict[str, WaitKind
 
 
 def _event_costs(own: _Windows, base: _Windows | None) -> list[WaitCost]:
-    """Return the costs of all events of both but the client's, by the larger of the two times."""
+    """Return the costs of the events of both, without the client's, the largest time first."""
     costs = []
     for event, kind in _kinds_of_events(own, base).items():
 
@@ -177,14 +176,14 @@ def _event_costs(own: _Windows, base: _Windows | None) -> list[WaitCost]:
                 kind=kind,
                 us=_typical(own, us),
                 times=_times(own, event),
-                beside=_beside(own, base, us) if _both_know(own, base, event) else None,
+                beside=_difference(own, base, us) if _both_know(own, base, event) else None,
             )
         )
     return sorted(costs, key=_most_us, reverse=True)
 
 
 def _both_know(own: _Windows, base: _Windows | None, event: str) -> bool:
-    """Return whether both servers would tell an event; of one that does not, 0 is not measured."""
+    """Return whether both servers report an event; if one does not, 0 means 'not measured'."""
     for windows in (own, base or {}):
         known_events = {name for window in windows.values() for name in window.known}
         if known_events and event not in known_events:
@@ -197,7 +196,7 @@ def _most_us(cost: WaitCost) -> Microsecond:
 
 
 def _times(own: _Windows, event: str) -> float | None:
-    """Return how often an event was waited for per operation; None where it was sampled."""
+    """Return the number of waits for an event per operation; None if waits were sampled."""
     counted = [
         [wait.times for wait in window.waits if wait.event == event and wait.times is not None]
         for window in own.values()
@@ -213,7 +212,7 @@ def _kinds(
 ) -> tuple[dict[WaitKind, Microsecond], dict[WaitKind, Difference]]:
     events = _kinds_of_events(own, base)
     times: dict[WaitKind, Microsecond] = {}
-    beside: dict[WaitKind, Difference] = {}
+    differences: dict[WaitKind, Difference] = {}
     for kind in sorted(set(events.values())):
 
         def us(window: WaitWindow, kind: WaitKind = kind) -> float:
@@ -222,9 +221,9 @@ def _kinds(
         times[kind] = _typical(own, us)
         if not all(_both_know(own, base, event) for event, each in events.items() if each == kind):
             continue
-        if (compared := _beside(own, base, us)) is not None:
-            beside[kind] = compared
-    return dict(sorted(times.items(), key=lambda item: -item[1])), beside
+        if (compared := _difference(own, base, us)) is not None:
+            differences[kind] = compared
+    return dict(sorted(times.items(), key=lambda item: -item[1])), differences
 
 
 def _blockers(own: _Windows) -> dict[str, float]:
@@ -246,7 +245,7 @@ def _syncs(own: _Windows, base: _Windows | None) -> SyncCost | None:
         per_operation=_typical(own, _syncs_per_operation),
         us=typical(times.values()) if times else None,
         calls=[call for call, _ in calls.most_common()],
-        per_operation_beside=_beside(own, timed, _syncs_per_operation),
+        per_operation_beside=_difference(own, timed, _syncs_per_operation),
         us_beside=None if timed is None else difference(_us_of_a_sync(timed), times),
     )
 
@@ -273,21 +272,21 @@ def _sessions(own: _Windows, base: _Windows | None) -> SessionStates | None:
         calls.update(each.states)
     run, queue = _kernel_times(seen, _run_us), _kernel_times(seen, _queue_us)
     asleep: dict[str, Microsecond] = {}
-    beside: dict[str, Difference] = {}
+    differences: dict[str, Difference] = {}
     for call in (state for state, _ in calls.most_common() if state != _RUNNING):
 
         def us(window: WaitWindow, call: str = call) -> float:
             return _asleep_us(window, call)
 
         asleep[call] = _typical(seen, us)
-        if (compared := _beside(seen, before or None, us)) is not None:
-            beside[call] = compared
+        if (compared := _difference(seen, before or None, us)) is not None:
+            differences[call] = compared
     return SessionStates(
         run_us=typical(run.values()) if run else None,
         queue_us=typical(queue.values()) if queue else None,
         queue_beside=difference(_kernel_times(before, _queue_us), queue),
         asleep_us=asleep,
-        asleep_beside=beside,
+        asleep_beside=differences,
     )
 
 
@@ -310,7 +309,7 @@ def _kernel_times(
 
 
 def _asleep_us(window: WaitWindow, call: str) -> Microsecond:
-    """Return the time asleep in a system call, of an operation's: its share of the samples."""
+    """Return the time per operation asleep in a system call, from its share of the samples."""
     sessions = window.sessions
     if sessions is None or not sessions.samples:
         return 0.0
@@ -318,21 +317,21 @@ def _asleep_us(window: WaitWindow, call: str) -> Microsecond:
 
 
 _NAMED_SHARE = 0.1
-"""Share of the time of an operation, or of its change, from which a kind of waits is named."""
+"""Least share of an operation's time, or of its change, for a kind of waits to be named."""
 _MOST_OF_A_KIND = 0.5
 _WHOLE = 1.05
-"""Sum of shares that are parts of one whole, at most, with the error of the sampling."""
+"""Largest sum of shares that can be parts of one whole, allowing for sampling error."""
 _MOST_OF_TIME = 0.5
-"""Share of an operation's time; where the server tells of less, the kernel's view is named."""
+"""Share of an operation's time; if the server reports less, the kernel's view is added."""
 _FOR_CLIENT = frozenset(
     ("epoll_wait", "epoll_pwait", "poll", "ppoll", "read", "recvfrom", "recvmsg", "select")
 )
-"""System calls in which a session may wait for its client."""
+"""System calls that a session may use to wait for its client."""
 FEWEST_SYNCS = 0.01
-"""Calls of fsync per operation from which their time is told: rarer ones are the background's."""
+"""Least fsync calls per operation for reporting their time: rarer calls are from the background."""
 _LEAST_CHANGE_OF_SYNC = 1.1
-"""Ratio from which a change of the time of one fsync is told."""
-_CONTAINED = "A wait that the server reports includes the time until the session has a CPU again."
+"""Least ratio of the times of one fsync that is reported as a change."""
+_CONTAINED = "Waits reported by the server include the time until the session gets a CPU again."
 _KINDS: Mapping[WaitKind, str] = {
     "lock": "locks",
     "latch": "latches",
@@ -345,18 +344,16 @@ _KINDS: Mapping[WaitKind, str] = {
 
 
 def describe(waits: ContenderWaits) -> str:
-    """Return 'Of the 850 µs of an operation it waits 76% for locks (Lock/transactionid).'."""
+    """Return 'Of the 850 µs per operation, 76% is waiting for locks (Lock/transactionid).'."""
     shares = {kind: us / waits.time_us for kind, us in waits.kinds.items()}
     parts = [
-        f"{share(part)} for {_words(waits, kind)}{_main_event(waits, kind)}"
+        f"{share(part)} is waiting for {_words(waits, kind)}{_main_event(waits, kind)}"
         for kind, part in _not_contained(shares)
     ]
-    if parts:
-        parts = [f"it waits {listing(parts)}"]
     if waits.sessions is not None and sum(shares.values()) < _MOST_OF_TIME:
         parts += _asleep(waits, waits.sessions)
-    time = f"the {_time(waits.time_us)} of an operation"
-    sentences = [f"Of {time} {listing(parts)}."] if parts else []
+    time = f"the {_time(waits.time_us)} per operation"
+    sentences = [f"Of {time}, {listing(parts)}."] if parts else []
     sentences += [
         *_sentence_about_blockers(waits),
         *_of_sessions(waits, "that time" if parts else time),
@@ -365,14 +362,14 @@ def describe(waits: ContenderWaits) -> str:
 
 
 def describe_change(waits: ContenderWaits) -> str:
-    """Return what changed, to follow a comma; empty where no difference is certain."""
+    """Return the changes, to follow a comma; empty without a significant difference."""
     clauses = []
     whole = waits.time_beside
     if whole is not None and whole.is_certain:
         shares = {
-            kind: beside.change / whole.change
-            for kind, beside in waits.kinds_beside.items()
-            if beside.is_certain
+            kind: difference.change / whole.change
+            for kind, difference in waits.kinds_beside.items()
+            if difference.is_certain
         }
         named = _not_contained(shares)
         parts = [
@@ -387,9 +384,9 @@ def describe_change(waits: ContenderWaits) -> str:
         if parts:
             more = "more" if whole.change > 0 else "less"
             time = _time(abs(whole.change))
-            clauses.append(f"of {time} {more} in the windows for waits {listing(parts)}")
+            clauses.append(f"of {time} {more} during observation, {listing(parts)}")
             if named and in_queue:
-                clauses.append("which a wait that the server reports may include")
+                clauses.append("which reported waits may include")
     if waits.syncs is not None and (changed := _sync_change(waits.syncs)):
         clauses.append(changed)
     return ", ".join(clauses)
@@ -398,8 +395,8 @@ def describe_change(waits: ContenderWaits) -> str:
 def _not_contained(shares: Mapping[WaitKind, float]) -> list[tuple[WaitKind, float]]:
     """Return the kinds that are named, the largest share first.
 
-    One with which the shares would be more than the whole is contained in another one: the
-    writes of a binlog in a commit.
+    A kind that would raise the sum of shares above the whole is contained in another kind, as the
+    writes of a binlog are in a commit.
     """
     named: list[tuple[WaitKind, float]] = []
     for kind, part in sorted(shares.items(), key=lambda item: -item[1]):
@@ -409,14 +406,14 @@ def _not_contained(shares: Mapping[WaitKind, float]) -> list[tuple[WaitKind, flo
 
 
 def _words(waits: ContenderWaits, kind: WaitKind) -> str:
-    """Return the words for a kind: the Performance Schema has an fsync among a file's waits."""
+    """Return the words for a kind; the Performance Schema includes fsync in a file's waits."""
     if kind == "io" and "performance_schema" in waits.sources:
         return "files, fsync included"
     return _KINDS[kind]
 
 
 def _main_event(waits: ContenderWaits, kind: WaitKind) -> str:
-    """Return ' (Lock/transactionid)' where one event is most of its kind."""
+    """Return ' (Lock/transactionid)' if one event is most of its kind."""
     times = {cost.event: cost.us for cost in waits.waits if cost.kind == kind}
     return _most(times, waits.kinds[kind])
 
@@ -436,91 +433,91 @@ def _most(parts: Mapping[str, float], whole: float) -> str:
 
 
 def _asleep(waits: ContenderWaits, sessions: SessionStates) -> list[str]:
-    """Return 'it sleeps 80% in futex', of a call that does not wait for the client."""
+    """Return '80% is sleep in futex', for a call that does not wait for the client."""
     calls = ((call, us) for call, us in sessions.asleep_us.items() if call not in _FOR_CLIENT)
     call, us = next(calls, ("", 0.0))
     if us < _NAMED_SHARE * waits.time_us:
         return []
-    return [f"it sleeps {share(us / waits.time_us)} in {call}"]
+    return [f"{share(us / waits.time_us)} is sleep in {call}"]
 
 
 def _change_asleep(sessions: SessionStates, whole: Difference) -> list[str]:
-    """Return '90% is sleep in pread64', of the call with most of a change of the time."""
+    """Return '90% is sleep in pread64', for the call with most of a change of the time."""
     parts = [
-        (beside.change / whole.change, call)
-        for call, beside in sessions.asleep_beside.items()
-        if beside.is_certain and call not in _FOR_CLIENT
+        (difference.change / whole.change, call)
+        for call, difference in sessions.asleep_beside.items()
+        if difference.is_certain and call not in _FOR_CLIENT
     ]
     part, call = max(parts, default=(0.0, ""))
     return [f"{_share_of_change(part)} is sleep in {call}"] if part >= _NAMED_SHARE else []
 
 
 def _change_in_queue(sessions: SessionStates, whole: Difference) -> list[str]:
-    """Return '40% is waiting for a CPU that others use'; nothing if that is little or unsure."""
-    beside = sessions.queue_beside
-    if beside is None or not beside.is_certain or beside.change / whole.change < _NAMED_SHARE:
+    """Return '40% is waiting for a CPU used by others'; empty if it is little or unsure."""
+    queue = sessions.queue_beside
+    if queue is None or not queue.is_certain or queue.change / whole.change < _NAMED_SHARE:
         return []
-    part = _share_of_change(beside.change / whole.change)
-    return [f"{part} is waiting for a CPU that others use"]
+    part = _share_of_change(queue.change / whole.change)
+    return [f"{part} is waiting for a CPU used by others"]
 
 
 def _of_sessions(waits: ContenderWaits, time: str) -> list[str]:
-    """Return a sentence about what sessions do while they do not sleep; nothing if that is little.
+    """Return a sentence on what sessions do when they do not sleep; empty if it is little.
 
-    `time` are the words for the time of an operation.
+    `time` has the words for the time of an operation.
     """
     if (sessions := waits.sessions) is None:
         return []
-    queue = "are in the queue for a CPU"
+    queue = "queue for a CPU for"
     shares = {
         words: us / waits.time_us
-        for words, us in (("run", sessions.run_us), (queue, sessions.queue_us))
+        for words, us in (("run for", sessions.run_us), (queue, sessions.queue_us))
         if us is not None and us >= _NAMED_SHARE * waits.time_us
     }
     if not shares:
         return []
     parts = [f"{words} {share(part)}" for words, part in shares.items()]
-    sentences = [f"By the kernel its sessions {listing(parts)} of {time}."]
+    sentences = [f"According to the kernel, its sessions {listing(parts)} of {time}."]
     if queue in shares and max(waits.kinds.values(), default=0.0) >= _NAMED_SHARE * waits.time_us:
         sentences.append(_CONTAINED)
     return sentences
 
 
 def _share_of_change(part: float) -> str:
-    """Return '94%'; 'all of it' where the waits grew as much or more, by errors of sampling."""
+    """Return '94%'; 'all of it' if waits grew by as much or more, through sampling errors."""
     return f"{part:.0%}" if part < 1 else "all of it"
 
 
 def _sentence_about_blockers(waits: ContenderWaits) -> list[str]:
-    """Return a sentence about what holds up those that wait for a lock; nothing without any."""
+    """Return a sentence on the sessions that block others; empty without waits for locks."""
     if not waits.blockers or waits.kinds.get("lock", 0.0) < _NAMED_SHARE * waits.time_us:
         return []
     event, part = next(iter(waits.blockers.items()))
     doing = {
         "running": "was running",
-        NOT_SEEN: "was not among those that are sampled",
+        NOT_SEEN: "was not sampled",
     }.get(event, f"waited for {event}")
     return [
-        f"For {part:.0%} of the sessions seen waiting for a lock, the one at the head of their "
-        f"queue {doing}."
+        f"For {part:.0%} of the sessions sampled while waiting for a lock, the session at the head "
+        f"of the queue {doing}."
     ]
 
 
 def _sync_change(syncs: SyncCost) -> str:
-    """Return 'one fdatasync takes 2.1 ms, 0.11 ms on the base'; empty where it is the same."""
-    beside = syncs.us_beside
-    if syncs.us is None or beside is None or not _has_changed(beside):
+    """Return 'one fdatasync takes 2.1 ms, 0.11 ms on the base'; empty without a change."""
+    difference = syncs.us_beside
+    if syncs.us is None or difference is None or not _has_changed(difference):
         return ""
     if syncs.per_operation < FEWEST_SYNCS:
         return ""
     name = syncs.calls[0] if len(syncs.calls) == 1 else "fsync"
-    return f"one {name} takes {_time(syncs.us)}, {_time(beside.base)} on the base"
+    return f"one {name} takes {_time(syncs.us)}, {_time(difference.base)} on the base"
 
 
-def _has_changed(beside: Difference) -> bool:
-    if not beside.is_certain or beside.base <= 0:
+def _has_changed(difference: Difference) -> bool:
+    if not difference.is_certain or difference.base <= 0:
         return False
-    ratio = (beside.base + beside.change) / beside.base
+    ratio = (difference.base + difference.change) / difference.base
     return not 1 / _LEAST_CHANGE_OF_SYNC < ratio < _LEAST_CHANGE_OF_SYNC
 
 

@@ -1,14 +1,13 @@
-"""Counted work of results: instructions per operation beside the base's, with their interval.
+"""Counted work of results: instructions per operation relative to the base's, with intervals.
 
-Counts are paired by the operations that both contenders did. The model is that of throughput
-(comparison/estimate.py): the log ratio of a repeat takes the place of a block, so that the mean
-over the repeats of an incarnation is its location, and a start of the servers for counting is an
-incarnation. What differs is the prior of what a restart does, which is a tenth of that of
-throughput: other addresses make other hash chains and other page layouts, and writes also other
-splits of pages and other background work in the session's own process. A host is expected to do no
-more than a restart, since it executes the same binary. And it has a long tail, since restarts that
-do nothing to most tests now and then move one by several percent, of which two starts say little:
-what they leave undecided is counted after more of them.
+Counts are paired by operations that both contenders executed. The model is the same as for
+throughput (stats/estimate.py): the log ratio of a repeat takes the place of a block, so the mean
+over the repeats of a start is its location. Only the prior of the effect of a restart differs. It
+is a tenth of throughput's: other addresses make other hash chains and other page layouts, and for
+writes also other page splits and other background work in the session's own process. Hosts are
+expected to matter no more than restarts, since they execute the same binary. The prior has a long
+tail, since restarts occasionally move one test by several percent, about which two starts say
+little: undecided steps are counted after more restarts.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from slowdust.units import format_duration, grouped
 from slowdust.wording import clients, listing, short_duration, shortened
 
 WORK_MARGIN = 0.01
-"""Largest change of instructions per operation that counts as the same work."""
+"""Largest change of instructions per operation that counts as the same."""
 READ_RESTARTS = Expectation(
     scale=0.001,
     prior_freedom=0.3,
@@ -44,20 +43,20 @@ READ_RESTARTS = Expectation(
     outsider_share=0.8,
     outsider_freedom=0.3,
 )
-"""Prior for tests that only read: restarts move the ratio of instructions by 0.1%, now and then by
-ten or a hundred times as much, and one test by far more than another."""
+"""Prior for tests that only read: restarts move the ratio of instructions by 0.1%, occasionally by
+ten or a hundred times that, and some tests far more than others."""
 WRITE_RESTARTS = replace(READ_RESTARTS, scale=0.003)
-"""Prior for tests that write: 0.3%, and now and then much more, as with work of the background that
-a session takes over."""
+"""Prior for tests that write: 0.3%, and occasionally much more, as when a session takes over
+background work."""
 _READS = (Group.POINT, Group.RANGE, Group.AGGREGATION, Group.NEAREST, Group.FILTERED)
 _AS_LARGE = 40.0
-"""How many times as large as half of what separates its first two starts a difference is that needs
-no third one. Where a restart moves a test by far more than it differs, the ratio of both has the
-distribution of Cauchy: chance makes it as large in 2 / (40 pi) = 1.6%."""
+"""Least ratio of a difference to half the spread of its first two starts that needs no third start.
+If a restart moves a test by far more than it differs, this ratio has a Cauchy distribution:
+chance makes it that large in 2 / (40 pi) = 1.6%."""
 Counts = Mapping[Step, Mapping[str, Sequence[Count]]]
 """Step -> contender -> its counts."""
-ONE_START = "work was counted in one start: what a restart does to it is assumed, not measured"
-TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
+ONE_START = "work was counted in one start: the effect of a restart is assumed, not measured"
+DISAGREEMENTS: dict[tuple[Verdict, Amount], str] = {
     ("slower", "same"): (
         "slower with the same instructions per operation: the cause may be waiting, the kernel, "
         "background threads, the clock rate, caches or other load on the machine"
@@ -66,8 +65,8 @@ TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
         "faster with the same instructions per operation: the cause may be waiting, the kernel, "
         "background threads, the clock rate, caches or other load on the machine"
     ),
-    ("same", "more"): "more instructions, and no more time",
-    ("same", "less"): "fewer instructions, and no less time",
+    ("same", "more"): "more instructions in the same time",
+    ("same", "less"): "fewer instructions in the same time",
     ("faster", "more"): (
         "more instructions but less time: something else, such as waiting, takes less"
     ),
@@ -75,7 +74,7 @@ TIME_BESIDE_WORK: dict[tuple[Verdict, Amount], str] = {
         "fewer instructions but more time: something else, such as waiting, takes more"
     ),
 }
-"""Verdicts on time and work that disagree -> what that means."""
+"""Verdicts on time and work that disagree -> meaning."""
 
 
 def step_of(count: Count) -> Step:
@@ -85,7 +84,7 @@ def step_of(count: Count) -> Step:
 def place_of(step: Step, timed: Iterable[Step]) -> Step | None:
     """Return the timed step that the counts of `step` belong to; None if its test was not timed.
 
-    Counts of a number of clients that was not timed belong to the fewest clients that were.
+    If that number of clients was not timed, they belong to the fewest clients that were.
     """
     levels = {
         each.clients for each in timed if (each.benchmark, each.test) == (step.benchmark, step.test)
@@ -96,31 +95,31 @@ def place_of(step: Step, timed: Iterable[Step]) -> Step | None:
 
 
 def instructions_per_operation(count: Count) -> float | None:
-    """Return the instructions per operation; None where a count has no positive number of them."""
+    """Return the instructions per operation; None if either number is not positive."""
     instructions, operations = count.run.own.get(INSTRUCTIONS, 0), count.run.operations
     return instructions / operations if instructions > 0 and operations > 0 else None
 
 
 def events_per_operation(counts: Iterable[Count]) -> dict[str, float]:
-    """Return each own event per operation, of the counts that have it.
+    """Return each of the session's own events per operation, from the counts that have it.
 
-    A PMU counts most events in one repeat of an incarnation only.
+    A PMU counts most events in only one repeat of a start.
     """
     return _per_operation((count.run.own, count.run.operations) for count in counts)
 
 
 _CLEAR_OF_STARTS = 1.0
 _CLEAR_WITHIN_STARTS = 10.0
-"""How many times wider than a contender's range the gap between two contenders has to be."""
+"""Required gap between two contenders, as a multiple of a contender's range."""
 
 
 def differing_events(base: Sequence[Count], counts: Sequence[Count]) -> list[str]:
-    """Return the own events but instructions that differ beyond doubt per operation.
+    """Return the session's own events, except instructions, that differ significantly.
 
-    What an operation does by chance, such as reading rows that are not cached, varies from start to
-    start more than between the counts of one start. So the gap between both contenders has to be
-    wider than the range of their starts; with fewer than three starts, far wider than the range of
-    all counts, which an exact number such as one fsync per commit is.
+    Random parts of an operation, such as reading uncached rows, vary more between starts than
+    between the counts of one start. So the gap between the contenders has to be wider than the
+    range of their starts. With fewer than three starts it has to be far wider than the range of all
+    counts, as for an exact number such as one fsync per commit.
     """
     starts = [
         list(grouped(counts_of, lambda count: count.place.incarnation).values())
@@ -133,7 +132,9 @@ def differing_events(base: Sequence[Count], counts: Sequence[Count]) -> list[str
         clear = _CLEAR_OF_STARTS
     of_base, own = ([events_per_operation(start) for start in side] for side in starts)
     names = dict.fromkeys(name for events in own for name in events if name != INSTRUCTIONS)
-    return [name for name in names if _stand_clear(_range(name, of_base), _range(name, own), clear)]
+    return [
+        name for name in names if _are_separate(_range(name, of_base), _range(name, own), clear)
+    ]
 
 
 def _range(name: str, counts: Iterable[Mapping[str, float]]) -> tuple[float, float] | None:
@@ -141,7 +142,7 @@ def _range(name: str, counts: Iterable[Mapping[str, float]]) -> tuple[float, flo
     return (min(values), max(values)) if values else None
 
 
-def _stand_clear(
+def _are_separate(
     one: tuple[float, float] | None, other: tuple[float, float] | None, clear: float
 ) -> bool:
     if one is None or other is None:
@@ -151,7 +152,7 @@ def _stand_clear(
 
 
 def background_per_operation(counts: Iterable[Count]) -> dict[str, float]:
-    """Return each event of the background per operation, as above."""
+    """Return each event of the background per operation, from the counts that have it."""
     return _per_operation((count.run.background, count.run.operations) for count in counts)
 
 
@@ -168,8 +169,8 @@ def _per_operation(runs: Iterable[tuple[Events, int]]) -> dict[str, float]:
 def counts_by_step(counts: Sequence[Count]) -> dict[Step, dict[str, list[Count]]]:
     """Return the counts that have a cost, by step and contender, each place once.
 
-    Two sources are never compared: a step keeps the counts of the source that most of them have.
-    Of two counts of one place, as a resumed experiment may have them, the later one stays.
+    Two sources are never compared: a step keeps the source of most of its counts. If a resumed
+    experiment has two counts of one place, the later one is kept.
     """
     by_step: dict[Step, dict[tuple[str, int, int], Count]] = defaultdict(dict)
     sources: dict[Step, Counter[Source]] = defaultdict(Counter)
@@ -197,11 +198,9 @@ def judge_work(
 ) -> list[Judgement]:
     """Judge the work of all steps and contenders together; `contenders[0]` is the base.
 
-    `workload` is the user's own one that was measured.
-
-    `faster` stands for more work, `slower` for less: the ratio is that of instructions. Steps that
-    read and steps that write learn about restarts from their own kind; of the verdicts of both
-    together 5% may be false.
+    `workload` is the measured workload of the user, if any. The ratio is of instructions, so
+    `faster` stands for more work and `slower` for less. Reading steps and writing steps learn about
+    restarts from their own kind; of the verdicts of both kinds together, 5% may be false.
     """
     base, *others = contenders
     cells = [
@@ -228,8 +227,8 @@ def undecided_steps(
 ) -> set[Step]:
     """Return the steps that another start of the servers may decide; `contenders[0]` is the base.
 
-    They are those without a verdict, and those that differ after two starts that are not nearly
-    alike.
+    These are the steps without a verdict, and steps with a difference after two starts that
+    disagree.
     """
     return {
         judgement.estimate.step
@@ -244,15 +243,15 @@ def _is_undecided(judgement: Judgement) -> bool:
         return judgement.verdict == "unsure"
     if estimate.ratio is None or estimate.restart_spread is None:
         return True
-    half_apart = estimate.restart_spread / np.sqrt(2)
+    half_spread = estimate.restart_spread / np.sqrt(2)
     few = estimate.incarnations == 2
-    return few and abs(np.log(estimate.ratio)) < _AS_LARGE * half_apart
+    return few and abs(np.log(estimate.ratio)) < _AS_LARGE * half_spread
 
 
 def work_ratios(
     step: Step, contender: str, counts: Sequence[Count], of_base: Sequence[Count]
 ) -> BlockRatios:
-    """Return ln(instructions per operation / the base's), paired by incarnation and repeat."""
+    """Return ln(instructions per operation / the base's), paired by start and repeat."""
     base_costs = {_place(count): instructions_per_operation(count) for count in of_base}
     by_incarnation: dict[int, list[float]] = {}
     unpaired = 0
@@ -277,7 +276,7 @@ def _place(count: Count) -> tuple[int, int]:
 
 
 def _writes(step: Step, workload: WorkloadFacts | None) -> bool:
-    """Return whether a step writes; one of an unknown test may."""
+    """Return whether a step writes; True for unknown tests."""
     group = known_group(step.benchmark, step.test, workload)
     return group not in _READS
 
@@ -289,10 +288,10 @@ def add_work(
     workload: WorkloadFacts | None,
     hosts: Hosts = ONE_HOST,
 ) -> None:
-    """Set `work` of the results that were counted, with notes where time and work disagree.
+    """Set `work` of the counted results, with notes where time and work disagree.
 
-    `contenders[0]` is the base. Counts of a number of clients that has no results are those of the
-    results with the fewest clients of their test. `workload` is the user's own one.
+    `contenders[0]` is the base. Counts at a number of clients without results are added to the
+    results with the fewest clients of their test. `workload` is the user's own, if any.
     """
     by_step = counts_by_step(counts)
     judged = {
@@ -326,34 +325,32 @@ def has_work(results: Sequence[Result]) -> bool:
 def notes_about_work(
     results: Sequence[Result], counts: Sequence[Count], counting: Counting | None, typed: str
 ) -> list[str]:
-    """Return a note for each way in which work was counted otherwise than time was measured.
-
-    One of them names the tests that there was no time for, with the command that counts them.
-    """
+    """Return notes on conditions that differ between counting and timing, and on uncounted
+    tests."""
     measured = {result.clients for result in results if result.work is not None}
     counted = {step.clients for step in counts_by_step(counts)}
     notes = []
     if not measured <= counted:
         levels = listing([clients(count) for count in sorted(counted)])
         times = listing([clients(count) for count in sorted(measured)])
-        notes.append(f"Work was counted with {levels}, time was measured with {times}.")
+        notes.append(f"Work was counted with {levels}; time was measured with {times}.")
     rows = None if counting is None else counting.rows
     if measured and rows is not None:
         notes.append(
-            f"Work was counted in a table of {rows:,} rows, fewer than time was measured with: "
-            f"indexes may have fewer levels, and statements other plans."
+            f"Work was counted on a table of {rows:,} rows, fewer than in the timed one: indexes "
+            f"may have fewer levels, and statements different plans."
         )
     if counting is not None and (left_out := counting.left_out) is not None:
         command = more(typed, options={"count_budget": short_duration(left_out.advised_s)})
         notes.append(
-            f"The work of {shortened(left_out.tests)} was not counted within "
-            f"{format_duration(round(left_out.budget_s))}: `{command}` counts it."
+            f"The budget of {format_duration(round(left_out.budget_s))} was too short to count the "
+            f"work of {shortened(left_out.tests)}: `{command}` counts it."
         )
     return notes
 
 
 def _work(counts: Sequence[Count]) -> Work:
-    """Return the work of one step and contender without its relation to the base's."""
+    """Return the work of one step and contender, without a ratio to the base's."""
     events = events_per_operation(counts)
     instructions = events.pop(INSTRUCTIONS)
     return Work(
@@ -368,10 +365,10 @@ def _work(counts: Sequence[Count]) -> Work:
 
 
 def _disagreement(result: Result, work: Work) -> list[str]:
-    """Return what it means that time and work disagree; nothing where they do not."""
+    """Return the meaning of disagreement between time and work; empty without any."""
     if result.verdict is None or work.verdict is None:
         return []
     if result.has_stalls or result.has_other_plan:
-        return []  # stalls, or another plan, say more
-    meaning = TIME_BESIDE_WORK.get((result.verdict, work.verdict))
+        return []  # stalls or another plan explain more
+    meaning = DISAGREEMENTS.get((result.verdict, work.verdict))
     return [] if meaning is None else [meaning]

@@ -1,4 +1,4 @@
-"""What an import keeps of the published files, so that they can be written again."""
+"""Parts of published files that an import keeps in order to write the files again."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Row:
 
 
 def relative_cells(row: Row, base: Row, absent: str) -> dict[str, str]:
-    """Return each column's number / the base's, as the classic scripts print it.
+    """Return each column's number / the base's, as printed by the classic scripts.
 
-    Where either is empty or `absent`, so is the ratio.
+    The ratio is `absent` if either is empty or `absent`.
     """
 
     def ratio(cell: str, other: str) -> str:
@@ -46,24 +46,24 @@ def relative_cells(row: Row, base: Row, absent: str) -> dict[str, str]:
 
 
 class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Texts and sums from which the files of a slice are written again, to the last digit."""
+    """Texts and sums that reproduce the files of a slice, to the last digit."""
 
     run: str
     """The run directory, or the name of the table's column."""
     file: str | None = None
-    """The test in names of files: `hot-points.range100.pk1`."""
+    """The test as in file names: `hot-points.range100.pk1`."""
     rate: str | None = None
-    """Rate by which the published numbers per operation were divided, in its printed form."""
+    """Divisor of the published numbers per operation, as printed."""
     whole_rate: str | None = None
-    """The rate of the published tables: an integer, with the text behind it after a tab."""
+    """The rate in the published tables: an integer, followed by a tab and a text."""
     storage: list[float] | None = None
-    """Samples, and sums over them: reads/s, KB read/s, writes/s, KB written/s."""
+    """Number of samples, and sums over them: reads/s, KB read/s, writes/s, KB written/s."""
     cpu: list[float] | None = None
-    """Samples by the published rule, and sums over them: context switches/s, percent of CPU."""
+    """Number of samples by the published rule, and sums: context switches/s, percent of CPU."""
     met: list[str] | None = None
-    """The fourteen numbers of a file sb.met as printed, if nothing else is left of it."""
+    """The fourteen numbers of a file sb.met as printed, if its sources are missing."""
     table_row: list[str] | None = None
-    """The numbers of a row of a table as printed, if the run directory is missing."""
+    """The numbers of a table's row as printed, if the run directory is missing."""
     counters: dict[str, dict[str, str]] = {}
     """Iteration -> counter -> value as printed."""
 
@@ -74,26 +74,26 @@ class Classic(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class ClassicTable(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A summary table of an archive: its name, and the runs and tests it is about."""
+    """A summary table of an archive: its name, runs and tests."""
 
     kind: str
-    """rates (qps.abs, qps.rel), relative rates (qps.rel alone), hardware (o.met), counters (join);
+    """rates (qps.abs, qps.rel), relative rates (only qps.rel), hardware (o.met), counters (join);
     o.sum, mrg."""
     tag: str
-    """Part of its name that tells it from others: `wm1` of `qps.abs.wm1.tsv`."""
+    """Distinguishing part of its name: `wm1` in `qps.abs.wm1.tsv`."""
     runs: list[str]
     """The columns: the runs, the base first."""
     rows: list[str] = []
-    """The rows: labels or file names, in its order."""
+    """The rows in order: labels or file names."""
     others: dict[str, str] = {}
-    """File name of a row -> that of the rows of all runs but the first, where a table compares a
-    test with itself at more clients."""
+    """File name of a row -> file name for all runs but the first, in a table that compares a test
+    with itself at more clients."""
     folder: str = ""
     """The table's directory, relative to the experiment's."""
 
 
 def classic_of(record: Slice) -> Classic | None:
-    """Return the texts that an import kept; None for a slice that was measured here."""
+    """Return the texts that an import kept; None for a slice that was not imported."""
     return msgspec.convert(record.printed.texts, Classic) if record.printed else None
 
 
@@ -104,11 +104,11 @@ def run_of(record: Slice) -> str:
 
 
 def file_of(record: Slice) -> str | None:
-    """Return the test of an imported slice as names of files have it."""
+    """Return the test of an imported slice as in file names."""
     return record.printed.texts.get("file") if record.printed else None
 
 
 def tables_of(manifest: Manifest) -> list[ClassicTable]:
-    """Return the summary tables of the archive; none if the experiment was measured here."""
+    """Return the summary tables of the archive; empty if the experiment was not imported."""
     tables = manifest.imported.tables if manifest.imported else []
     return msgspec.convert(tables, list[ClassicTable])

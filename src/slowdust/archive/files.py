@@ -1,4 +1,4 @@
-"""The files of an archive: where they are, packed or not, and what becomes of them."""
+"""The files of an archive, packed or not, and problems with them."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from slowdust.store.manifest import Fate, SkippedFile
 from slowdust.text import beginning, is_number, readable, unreadable
 from slowdust.unpacking import MAX_UNPACKED_BYTES, Tree
 
-TWICE = "twice, plain and compressed: the plain one is used"
+TWICE = "exists plain and compressed: the plain file is used"
 _MOST_CELLS = 3
-"""Differing cells of a file that are shown; of more their number."""
+"""Most differing cells of a file that are shown; of more, the number is shown."""
 Cell = tuple[str, str, str]
-"""A cell's place, its content, and what its source gives."""
+"""A cell's place, its content, and the content according to its source."""
 
 
 def recorded(problems: Iterable[Problem], home: Path) -> list[SkippedFile]:
-    """Return the problems as the manifest of the experiment of the directory `home` has them."""
+    """Return the problems as stored in the manifest of the experiment in the directory `home`."""
 
     def name(path: Path) -> str:
         if path == home:
             return readable(home.name)
         if path.is_relative_to(home):
             return readable(str(path.relative_to(home)))
-        return readable(f"{path.parent.name}/{path.name}")  # of a directory that was packed
+        return readable(f"{path.parent.name}/{path.name}")  # in a packed directory
 
     return [
         SkippedFile(file=name(problem.path), reason=problem.reason, fate=problem.fate)
@@ -44,14 +44,14 @@ def recorded(problems: Iterable[Problem], home: Path) -> list[SkippedFile]:
 
 
 def differing(path: Path, cells: Iterable[Cell], source: str) -> Iterator[Problem]:
-    """Yield a problem, if any cell of the file is not as its source has it."""
+    """Yield a problem if any cell of the file differs from its source."""
 
     def same(there: str, expected: str) -> bool:
         numbers = is_number(there) and is_number(expected)
         return there == expected or (numbers and float(there) == float(expected))
 
     differences = [
-        f"{what}, {there or 'nothing'} there, {expected or 'nothing'} from {source}"
+        f"{what}, {there or 'nothing'} instead of {expected or 'nothing'} from {source}"
         for what, there, expected in cells
         if not same(there, expected)
     ]
@@ -68,17 +68,17 @@ class Visited:
 
     path: Path
     names: list[str]
-    """Names of its files that can be read, in order."""
+    """Names of its readable files, in order."""
     problems: list[Problem]
-    """Problems of everything else in it, but for the directories that are visited."""
+    """Problems of everything else in it, except directories that are visited."""
 
 
 def visit(
     roots: Iterable[Path], packed: Packed | None = None
 ) -> Iterator[tuple[Path, Visited, Path]]:
-    """Yield the directories below `roots`, however these are spelled, each once.
+    """Yield the directories below `roots` in any spelling, each once.
 
-    With each come its root, and its place: its path, or where it would be if it were not `packed`.
+    Each has its root, and its place: its path, or the path that it would have if it were unpacked.
     """
     given = list(dict.fromkeys(root.resolve() for root in roots))
     for root in (root for root in given if set(root.parents).isdisjoint(given)):
@@ -91,8 +91,8 @@ def visit(
 def walk(root: Path) -> Iterator[Visited]:
     """Yield `root` and the directories below it, from the top.
 
-    Links to directories are not followed: what they lead to is read where it is, or is not part
-    of the archive; so there are no loops.
+    Links to directories are not followed, so there are no loops: their targets are read in place,
+    or do not belong to the archive.
     """
     unread: list[OSError] = []
     for folder, folders, names in os.walk(root, onerror=unread.append):
@@ -100,19 +100,19 @@ def walk(root: Path) -> Iterator[Visited]:
         folders.sort()
         if folder.count(os.sep) - str(root).count(os.sep) >= _DEEPEST and folders:
             folders.clear()
-            reason = "too many directories in each other: those below are not read"
+            reason = "too many nested directories: deeper ones are not read"
             yield Visited(path, [], [Problem(path, reason)])
-        # The name of `root` is the user's own.
+        # The name of `root` is the user's choice.
         below = "" if path == root else str(path.relative_to(root))
         wrong = {}
         for name in sorted(names):
             if not f"{below}{name}".isprintable():
-                wrong[name] = "its name is not UTF-8, or has control characters"
+                wrong[name] = "its name is not UTF-8 or has control characters"
             elif not os.path.isfile(f"{folder}{os.sep}{name}"):  # noqa: PTH113 - thousands of files
-                # A pipe, a socket, a device, a link to nothing: reading it could wait for ever.
-                wrong[name] = "no regular file"
+                # A pipe, a socket, a device, a dangling link: reading it could block forever.
+                wrong[name] = "not a regular file"
         links = [name for name in folders if path.joinpath(name).is_symlink()]
-        wrong |= dict.fromkeys(links, "a link to a directory, which is not followed")
+        wrong |= dict.fromkeys(links, "a link to a directory; links are not followed")
         readable_names = [name for name in sorted(names) if name not in wrong]
         problems = [Problem(path / name, reason) for name, reason in wrong.items()]
         yield Visited(path, readable_names, problems)
@@ -126,16 +126,16 @@ _PACKED = re.compile(r"(?P<run>x\..+)\.(?:tar(?:\.(?:gz|xz|bz2))?|tgz)")
 
 @dataclass
 class Packed:
-    """Unpacks run directories into a place."""
+    """Unpacks run directories into a folder."""
 
     place: Path
     left: int = MAX_UNPACKED_BYTES
-    """Bytes that all of them may still unpack to."""
+    """Bytes that the remaining ones may unpack to."""
 
     def open(self, visited: Visited) -> Iterator[Visited]:
         """Unpack the archives among a directory's files, and yield the directories in them.
 
-        They are taken out of `visited.names`; problems of theirs are added to its own.
+        They are removed from `visited.names`; their problems are added to the directory's.
         """
         for name in list(visited.names):
             if (match := _PACKED.fullmatch(name)) is None:
@@ -143,7 +143,7 @@ class Packed:
             visited.names.remove(name)
             path = visited.path / name
             if (visited.path / match["run"]).is_dir():
-                reason = "packed, and also there as a directory, which is used"
+                reason = "packed, but the directory exists and is used"
                 visited.problems.append(Problem(path, reason))
                 continue
             folder = self.place / str(len(list(self.place.iterdir()))) / match["run"]
@@ -158,15 +158,15 @@ class Packed:
             self.left = tree.left
             directories = [below for below in walk(folder) if below.names]
             if not directories:
-                visited.problems.append(Problem(path, "packed, and there is no file in it"))
+                visited.problems.append(Problem(path, "packed, but it contains no files"))
             yield from directories
 
 
 _PROCESSES = 2
 WORTH_A_PROCESS = 8_000_000
-"""Bytes from which on a second process pays."""
+"""Bytes above which a second process pays off."""
 _PER_FILE = 20_000
-"""Cost of a file beside its own bytes, in bytes."""
+"""Cost of a file in addition to its own bytes, in bytes."""
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -174,7 +174,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Unusable:
-    """The reason why a file is of no use."""
+    """The reason why a file cannot be used."""
 
     reason: str
 
@@ -184,7 +184,7 @@ def read_shared(
     paths: Sequence[str],
     read: Callable[[Sequence[Request]], list[Answer]],
 ) -> list[Answer]:
-    """Return the answers of `read` in the order of the requests, each about a file of `paths`."""
+    """Return the answers of `read` in the order of the requests, one for each file of `paths`."""
     costs = list(accumulate(size_of(path) + _PER_FILE for path in paths))
     total = costs[-1] - _PER_FILE * len(costs) if costs else -1
     if total < WORTH_A_PROCESS or (os.cpu_count() or 1) < _PROCESSES:
@@ -197,7 +197,7 @@ def read_shared(
 
 
 def size_of(path: str) -> int:
-    """Return the bytes of a file; 0 where it is gone."""
+    """Return the size of a file in bytes; 0 if it is missing."""
     try:
         return os.stat(path).st_size  # noqa: PTH116 - thousands of files
     except OSError:

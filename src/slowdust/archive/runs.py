@@ -1,6 +1,6 @@
-"""Runs as contenders: their names, and the facts that the names have.
+"""Runs as contenders: their names, and the facts in the names.
 
-The name of a run, which is that of its directory or of a table's column, is
+The name of a run, from its directory or a table's column, is
 x.<dbms><version>_<build>.<config>.pk<0|1>.
 """
 
@@ -27,7 +27,7 @@ _HEAD = re.compile(
 _ORIOLEDB = re.compile(
     r"pg_oriole_patches(?P<major>\d{1,9})_(?P<patches>\d{1,9})(?:_(?P<build>[\w-]+))?"
 )
-"""Builds of the fork of Postgres that OrioleDB needs are called by its tags: patches17_5."""
+"""Builds of the fork of Postgres for OrioleDB are named by its tags: patches17_5."""
 _CONFIG = re.compile(r"[\w-]+(?:\.[\w-]+)*?")
 _FLAG = re.compile(r"(?P<config>.+)\.(?P<flag>[a-z]+)")
 _DAY = r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"
@@ -36,7 +36,8 @@ _REVISION = re.compile(
     rf"(?:^|_)(?:(?:(?P<short>\d\d{_DAY})(?=_{_HASH})|(?P<long>20\d\d{_DAY}(?:\d{{4}})?)(?![^_]))"
     rf"(?:_(?P<dated>{_HASH}))?|(?P<hash>{_HASH}))(?P<numbers>(?:_\d{{1,9}}(?![^_]))*)"
 )
-"""A date with or without a time, of six digits only before a hash; a hash; numbers behind them."""
+"""A date with or without a time (of six digits only before a hash), a hash, and numbers after
+it."""
 _DBMS = {
     "pg": "postgres",
     "my": "mysql",
@@ -47,7 +48,7 @@ _DBMS = {
 }
 _ORIOLE = "orioledb"
 _DBMS_OF_TWO_DIGIT_PARTS = frozenset({"ma"})
-"""DBMS whose versions are written with two digits for each part: 110803."""
+"""DBMS whose versions have two digits for each part: 110803."""
 _FIRST_POSTGRES_OF_TWO_PARTS = 10
 _POSTGRES_OF_THREE_PARTS = "9"
 
@@ -60,17 +61,17 @@ class RunName:
     version: str | None
     """Version, with the date and the hash of the source, if any: `8.0.32-20241023-ba9709c9`.
 
-    None where the digits do not say.
+    None if the digits are ambiguous.
     """
     build: str | None
-    """Flags of the compiler: `o2nofp`."""
+    """Compiler flags: `o2nofp`."""
     config: str | None
     flag: str | None = None
-    """Mark of something special: `badcnf`."""
+    """Mark of a special case: `badcnf`."""
 
     @property
     def title(self) -> str | None:
-        """The contender as Slowdust writes one: `postgres@11.10:x10a_c32r128`.
+        """The contender in Slowdust's notation: `postgres@11.10:x10a_c32r128`.
 
         None without a version.
         """
@@ -82,9 +83,9 @@ class RunName:
 
 
 def titles_of(order: Sequence[str]) -> dict[str, str]:
-    """Name the contender of each run; runs that would be called alike keep their own names.
+    """Name the contender of each run; runs with the same title keep their own names.
 
-    Runs of tables without a primary key are told apart from those with one.
+    Runs of tables without a primary key are distinguished from runs with one.
     """
     parsed = {run: parse_run(run) for run in order}
     titles = {run: (name and name.title) or run for run, name in parsed.items()}
@@ -110,15 +111,15 @@ def facts_of(run: str, title: str) -> ContenderFacts:
 
 
 def undecoded(contenders: Sequence[ContenderFacts]) -> list[str]:
-    """Return a line on the contenders without a known version; none where all have one."""
+    """Return a line on the contenders without a known version; empty if all have one."""
     names = [contender.name for contender in contenders if contender.build.version == UNKNOWN]
     return [f"version not decoded: {beginning(names, _MOST_LISTED)}"] if names else []
 
 
 def order_of_runs(run: str) -> tuple[bool, str, VersionOrder, str]:
-    """Return a key for sorting runs: by DBMS and version, then by name.
+    """Return a sort key for runs: by DBMS and version, then by name.
 
-    Runs whose names do not say their version come last.
+    Runs without a version in their names come last.
     """
     parsed = parse_run(run)
     known = parsed is not None and parsed.version is not None
@@ -129,8 +130,8 @@ def order_of_runs(run: str) -> tuple[bool, str, VersionOrder, str]:
 def by_version(runs: Iterable[str]) -> list[str]:
     """Return each run once, the oldest version of the first run's DBMS first.
 
-    DBMS, and the runs of one version, stay in the order in which they are given. Runs whose names
-    do not say their version come last.
+    DBMS, and runs of one version, stay in the given order. Runs without a version in their names
+    come last.
     """
     given = list(dict.fromkeys(runs))
     systems = [name.dbms for run in given if (name := parse_run(run)) and name.version]
@@ -145,7 +146,7 @@ def by_version(runs: Iterable[str]) -> list[str]:
 
 
 def parse_run(name: str) -> RunName | None:
-    """Parse the name; return None for a directory that is no run's, or of an unknown DBMS."""
+    """Parse the name; return None for a directory that is not a run, or of an unknown DBMS."""
     start = match.end() if (match := _PREFIX.match(name)) else 0
     end = len(name) - len(".pk1")
     inner = name[start:end] if _KEY.fullmatch(name[end:]) else name[start:]
@@ -168,7 +169,7 @@ def parse_run(name: str) -> RunName | None:
 def _run(dbms: str, version: str | None, build: str | None, config: str) -> RunName:
     """Split the build into flags and source: `rel_end_241023_ba97` -> rel_end, 20241023, ...
 
-    Numbers right after a date or a hash belong to it. What comes after them, such as the names of
+    Numbers right after a date or a hash belong to it. Anything after them, such as the names of
     patches, belongs to the flags.
     """
     match = _REVISION.search(build or "")
@@ -191,7 +192,7 @@ def _run(dbms: str, version: str | None, build: str | None, config: str) -> RunN
 def parse_version(letters: str, digits: str) -> str | None:
     """Return the version: `pg`, `1110` -> 11.10; `my`, `8044` -> 8.0.44; `ma`, `110803` -> 11.8.3.
 
-    None where the digits do not say.
+    None if the digits are ambiguous.
     """
     if letters in _DBMS_OF_TWO_DIGIT_PARTS:
         parts = [digits[start : start + 2] for start in range(0, len(digits), 2)]

@@ -1,4 +1,4 @@
-"""The benchmarks: each module, and no other, defines the tests of its benchmark."""
+"""The benchmarks. Each module defines the tests of one benchmark."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BENCHMARKS: dict[str, Benchmark] = {
     benchmark.name: benchmark for benchmark in (MICRO, INSERT, SLAP, IO, HTAP, VECTOR)
 }
 NAMES = (*BENCHMARKS, SYSBENCH.name)
-"""The names of all benchmarks that records can have, and no workload of a user's own."""
+"""The names of all benchmarks in records, except users' own workloads."""
 
 
 def benchmark(name: str) -> Benchmark:
-    """Return the benchmark of a name.
+    """Return a benchmark by its name.
 
-    Raises UsageError if the name is unknown; the message lists the known ones.
+    Raises UsageError for an unknown name; the message lists the known ones.
     """
     if name not in BENCHMARKS:
         if having := [known for known, each in BENCHMARKS.items() if name in each.suites]:
@@ -37,9 +37,9 @@ def benchmark(name: str) -> Benchmark:
 
 
 def known_group(benchmark_name: str, test: str, workload: WorkloadFacts | None) -> Group | None:
-    """Return the group of a record's test; None where no benchmark is known to have it.
+    """Return the group of a record's test; None if no known benchmark has the test.
 
-    `workload` is the user's own one that the experiment measured.
+    `workload` is the user's own workload of the experiment.
     """
     if workload is not None and benchmark_name == workload.name:
         return _GROUPS.get(workload.groups.get(test, ""))
@@ -48,12 +48,12 @@ def known_group(benchmark_name: str, test: str, workload: WorkloadFacts | None) 
 
 
 def known_test(benchmark_name: str, test: str) -> Test | None:
-    """Return a test of a record; None where no benchmark of Slowdust's own is known to have it."""
+    """Return a test of a record; None if no benchmark of Slowdust has it."""
     known = SYSBENCH if benchmark_name == SYSBENCH.name else BENCHMARKS.get(benchmark_name)
     return known.test(test) if known else None
 
 
 def measured_in_steps(benchmark_name: str) -> bool:
-    """Return whether the tests of a record's benchmark are long steps of one slice each."""
+    """Return whether the tests of a record's benchmark are long steps, measured as one slice."""
     known = BENCHMARKS.get(benchmark_name)
     return known is not None and known.measuring is Measuring.STEPS

@@ -1,7 +1,7 @@
-"""Tables and tests as data, which the driver loads and runs without knowing them.
+"""Tables and tests as data that the driver interprets.
 
-The structs have the shape of the driver's own (driver/schema.json). A `Described` makes them for a
-DBMS, so that a benchmark may write its SQL in several dialects.
+The structs have the shape of the driver's own (driver/schema.json). A `Described` creates them for
+a DBMS, so that a benchmark can write its SQL in several dialects.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DRIVER_BENCHMARK = "described"
 """The driver's name for all benchmarks of this kind."""
 
 Fixed = int | float | str | None
-"""A value of a choice or of a sample; times are seconds since 1970."""
+"""A value of a choice or of a sample; timestamps are seconds since 1970."""
 
 
 class _Part(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -28,19 +28,19 @@ class _Part(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Type(_Part):
-    """The type of a column or of a value; the server converts those of any other type from texts.
+    """The type of a column or of a value; the server converts values of type `sql` from strings.
 
-    Whole numbers have 32 bits or 64, `real` numbers 32. A `timestamp` has no time zone; numbers are
-    seconds since 1970.
+    Integers have 32 or 64 bits, `real` has 32. A `timestamp` has no time zone; numbers are seconds
+    since 1970.
     """
 
     kind: Literal["int", "bigint", "real", "timestamp", "varchar", "char", "text", "vector", "sql"]
     length: int | None = None
-    """Characters of a `char`; the most of a `varchar`."""
+    """Characters of a `char`; maximum of a `varchar`."""
     dimensions: int | None = None
-    """Numbers of a `vector`, of 32 bits each."""
+    """Dimensions of a `vector` of 32-bit floats."""
     name: str | None = None
-    """The server's name of another type, `sql`."""
+    """The server's name of a type `sql`."""
 
 
 INT, BIGINT, REAL = Type(kind="int"), Type(kind="bigint"), Type(kind="real")
@@ -48,7 +48,7 @@ TIMESTAMP, TEXT = Type(kind="timestamp"), Type(kind="text")
 
 
 class Serial(_Part, tag_field="by", tag="serial"):
-    """`start + step * index`: of the row in its table, or of the operation in its sequence."""
+    """`start + step * index`, where index counts the rows of a table or the operations."""
 
     start: int
     step: int = 1
@@ -63,7 +63,7 @@ class Cycle(_Part, tag_field="by", tag="cycle"):
 
 
 class Listed(_Part, tag_field="by", tag="listed"):
-    """`values[index % n] + step * (index // n % count)`, where there are n values."""
+    """`values[index % n] + step * (index // n % count)`, for n values."""
 
     values: list[int]
     step: int = 0
@@ -71,7 +71,7 @@ class Listed(_Part, tag_field="by", tag="listed"):
 
 
 class Uniform(_Part, tag_field="by", tag="uniform"):
-    """Whole numbers with `scale` digits after the point; both ends are included."""
+    """Numbers with `scale` decimal places, given as integers; both ends are included."""
 
     low: int
     high: int
@@ -87,7 +87,7 @@ class Zipf(_Part, tag_field="by", tag="zipf"):
 
 
 class Span(_Part, tag_field="by", tag="span"):
-    """Two values of a statement: the first and the last of so many adjacent numbers."""
+    """Two values of a statement: the first and the last of `count` adjacent numbers."""
 
     low: int
     high: int
@@ -95,7 +95,7 @@ class Span(_Part, tag_field="by", tag="span"):
 
 
 class Distinct(_Part, tag_field="by", tag="distinct"):
-    """So many values of a statement, all different."""
+    """`count` different values of a statement."""
 
     low: int
     high: int
@@ -118,27 +118,27 @@ class Letters(_Part, tag_field="by", tag="text"):
 
 
 class Choice(_Part, tag_field="by", tag="choice"):
-    """One of some values, by weights if there are any."""
+    """One of several values, optionally weighted."""
 
     values: list[Fixed]
     weights: list[float] | None = None
 
 
 class Same(_Part, tag_field="by", tag="same"):
-    """The value at a place among those of the transaction, counted from 0."""
+    """The transaction's value with this index, from 0."""
 
     place: int
 
 
 class Sample(_Part, tag_field="by", tag="sample"):
-    """A column of a tuple of a test's samples; the values of a call are of one tuple."""
+    """A column of a sampled tuple; the values of a call come from the same tuple."""
 
     set: int
     column: int
 
 
 class Vectors(_Part, tag_field="by", tag="vectors"):
-    """The vector whose turn it is, of a file of 32-bit numbers, little-endian."""
+    """The next vector, in turn, of a file of little-endian 32-bit floats."""
 
     file: str
     encoding: Literal["text", "bytes"] = "text"
@@ -162,7 +162,7 @@ Draw = (
 
 
 class Column(_Part):
-    """A column with the source of its values."""
+    """A column and the source of its values."""
 
     name: str
     type: Type
@@ -171,16 +171,16 @@ class Column(_Part):
 
 
 class Table(_Part):
-    """A table with its rows; statements of `after` may have `{index_options}`."""
+    """A table with its rows; statements in `after` may contain `{index_options}`."""
 
     name: str
     rows: int
     columns: list[Column]
     primary_key: list[str] = []
     constraints: list[str] = []
-    """Definitions between the parentheses of CREATE TABLE, beside columns and primary key."""
+    """Definitions in CREATE TABLE in addition to columns and primary key."""
     options: str = ""
-    """What follows the parentheses, beside the engine and the character set."""
+    """Table options in addition to the engine and the character set."""
     after: list[str] = []
 
 
@@ -199,18 +199,18 @@ class Value(_Part):
 
 
 class Call(_Part):
-    """A statement with `?` for its values; BEGIN and COMMIT are such statements."""
+    """A statement with `?` for its values; BEGIN and COMMIT are statements, too."""
 
     sql: str
     values: list[Value] = []
     rows: int | None = None
-    """The number of rows that it returns or changes; None: any."""
+    """The number of rows that it must return or change; None for any number."""
     form: Literal["prepared", "text"] = "prepared"
     repeat: int = 1
 
 
 class Transaction(_Part):
-    """Statements that are one operation."""
+    """Statements that form one operation."""
 
     name: str
     calls: list[Call]
@@ -218,28 +218,28 @@ class Transaction(_Part):
 
 
 class WritesFreshness(_Part, tag_field="kind", tag="writes"):
-    """Each operation writes its index into the row of its client, index % clients, and commits."""
+    """Each operation writes its index into its client's row, index % clients, and commits."""
 
 
 class ReadsFreshness(_Part, tag_field="kind", tag="reads"):
-    """Each operation leaves a transaction open, in which the statement reads those rows."""
+    """Each operation leaves a transaction open, and `statement` reads those rows in it."""
 
     statement: str
 
 
 class TestOnDbms(_Part):
-    """A test as a DBMS executes it."""
+    """A test for one DBMS."""
 
     transactions: list[Transaction]
     session: list[str] = []
     """Statements that each connection executes before it prepares others."""
     samples: list[list[list[Fixed]]] = []
-    """Sets of tuples, of which values are drawn."""
+    """Sets of tuples to draw values from."""
     freshness: WritesFreshness | ReadsFreshness | None = None
-    """The part of its operations in measuring how fresh the data are that queries see."""
+    """The test's role in measuring how fresh the data are that queries see."""
 
     def weights_of_statements(self) -> dict[str, float]:
-        """Return statement -> its executions in a mean operation / those in all transactions."""
+        """Return statement -> its executions per mean operation / per run of all transactions."""
         whole = sum(transaction.weight for transaction in self.transactions)
         mean: defaultdict[str, float] = defaultdict(float)
         every: defaultdict[str, int] = defaultdict(int)
@@ -251,7 +251,7 @@ class TestOnDbms(_Part):
 
 
 class Described(ABC):
-    """The tables and tests of a benchmark, as one experiment has them."""
+    """The tables and tests of a benchmark in one experiment."""
 
     @property
     @abstractmethod
@@ -261,37 +261,37 @@ class Described(ABC):
     @property
     @abstractmethod
     def rows(self) -> int:
-        """The rows of all tables."""
+        """The rows of all tables together."""
 
     def made_before(self, dbms: Dbms) -> list[str]:
-        """Return the names of other tables that are made before the load, as a DBMS reads them."""
+        """Return the names of other tables to create before the load, in a DBMS's spelling."""
         return []
 
     @abstractmethod
     def tables(self, dbms: Dbms) -> Tables:
         """Return the tables on a DBMS.
 
-        Raises UsageError if the benchmark is not written for that DBMS.
+        Raises UsageError if the benchmark does not support the DBMS.
         """
 
     @abstractmethod
     def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
-        """Return the test of that name (`Test.driver_test`) on a DBMS.
+        """Return the test with this name (`Test.driver_test`) on a DBMS.
 
-        Raises UsageError if the test is not written for that DBMS.
+        Raises UsageError if the test does not support the DBMS.
         """
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Statements that are asked in one session, and the recall of their answers."""
+    """Queries of one session, and the recall of their answers."""
 
     session: list[str]
     statements: list[str]
     k: int
     recall: Callable[[Sequence[Sequence[int]]], float]
-    """Function of the numbers that each statement returned, in their order: the share of the right
-    ones that they have."""
+    """A function: the numbers that each statement returned -> the share of correct answers that
+    they contain."""
 
 
 class Answered(Described):
@@ -299,12 +299,12 @@ class Answered(Described):
 
     @abstractmethod
     def questions(self, test: str, dbms: Dbms) -> Questions | None:
-        """Return what a test has to be asked; None for one whose answers are exact."""
+        """Return the queries that measure a test's recall; None if its answers are exact."""
 
     @abstractmethod
     def index_of(self, test: str) -> str | None:
-        """Return the kind of index that a test searches in; None for one that has none."""
+        """Return the kind of index that a test searches; None if it searches none."""
 
     @abstractmethod
     def index_bytes(self, kind: str, dbms: Dbms) -> str:
-        """Return the statement with the size of an index in bytes: one row with one value."""
+        """Return the statement for the size of an index in bytes: one row with one value."""

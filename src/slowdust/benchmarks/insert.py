@@ -1,6 +1,6 @@
-"""The Insert Benchmark: load, index, replace rows, and query beside writes at a rate.
+"""The Insert Benchmark: load, index, replace rows, and query with background writes at a rate.
 
-Its table `[insert]` of an experiment file chooses the steps and the size of the data.
+The table `[insert]` of an experiment file chooses the steps and the size of the data.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from slowdust.wording import no_such
 NAME = "insert"
 _QUERY_STEP = re.compile(r"q(?P<kind>[rp])(?P<rate>[1-9]\d*)")
 _OLD_QUERY_STEP = re.compile(r"q(?P<rate>[1-9]\d*)\.\d+")
-"""The names of steps in archived runs before there were point queries: rate, and number."""
+"""Names of steps in archived runs before there were point queries: rate and number."""
 
 
 class Kind(Enum):
@@ -95,9 +95,9 @@ WRITE_STEPS = (
 
 
 def steps_at_rates(rates: Sequence[int], holds: Sequence[Second]) -> tuple[InsertStep, ...]:
-    """Return all steps in their order, with range and point queries at each of the rates.
+    """Return all steps in their order, with range and point queries at each rate.
 
-    All of them come once for each hold.
+    The sequence is repeated for each hold.
     """
     queries = (
         _step(f"q{letter}{rate}", _QUERIES[letter], rate) for rate in rates for letter in "rp"
@@ -111,7 +111,7 @@ def _with_hold(step: InsertStep, hold: Second) -> InsertStep:
 
 
 def step_called(name: str) -> InsertStep | None:
-    """Return the step of that name, also at an unusual rate or hold; None where there is none."""
+    """Return the step with this name, at any rate and hold; None if the name is unknown."""
     plain, hold = split_hold(name)
     if match := _QUERY_STEP.fullmatch(plain):
         step = _step(plain, _QUERIES[match["kind"]], int(match["rate"]))
@@ -127,9 +127,9 @@ def step_called(name: str) -> InsertStep | None:
 WORKLOADS = ("quick", "cached", "less-io-bound", "more-io-bound")
 """Sizes of the data; the first is the default."""
 RATES = (100, 500, 1000)
-"""Rows per second of each client that are inserted, and deleted, beside the queries."""
+"""Rows per second that each client inserts, and deletes, in the background of queries."""
 _FEWEST_ROWS = 100
-"""Rows among which queries can look for ten."""
+"""The fewest rows for queries, which look for ten."""
 
 Positive = Annotated[int, Field(ge=1), AsCount]
 WritesPerSecond = Annotated[int, Field(ge=1, le=10_000_000), AsCount]
@@ -142,13 +142,13 @@ def _as_list(value: object) -> object:
 
 
 class InsertTable(StepTable):
-    """The keys of the table; those that are left out have the workload's values."""
+    """The table `[insert]` of an experiment file; defaults come from the workload."""
 
     workload: str = WORKLOADS[0]
     rows: Annotated[list[Positive], BeforeValidator(_as_list)] | None = Field(
         default=None, min_length=1, max_length=3
     )
-    """Rows that each client inserts in l.i0, l.i1 and l.i2; those left out follow from l.i0's."""
+    """Rows that each client inserts in l.i0, l.i1 and l.i2; missing ones follow from l.i0's."""
     seconds: Duration | None = None
     rates: list[WritesPerSecond] = Field(default=list(RATES), min_length=1)
     rows_per_commit: list[RowsPerCommit] = Field(
@@ -183,30 +183,29 @@ __all__ = ["INSERT", "InsertStep", "Kind"]
 _ALWAYS_RUN = {step.name for step in WRITE_STEPS if step.makes_tables}
 
 INDEXES = 3
-"""Secondary indexes of a table, each created by a statement of its own."""
+"""Secondary indexes of a table, each created by its own statement."""
 _INSERTING_STEPS = ("l.i0", "l.i1", "l.i2")
-_BESIDE_THE_TABLES = 1.0
-"""Files of the sorts that make indexes, and rows that are deleted and still there: so many times
-the size of the tables."""
+_TEMPORARY = 1.0
+"""The size of sort files for indexes and of deleted rows, relative to the tables."""
 _LOG = 2.0
-"""The logs of changes: so many times the size of the tables, up to `_MOST_LOG`."""
+"""The size of the logs of changes, relative to the tables, up to `_MOST_LOG`."""
 _MOST_LOG = 10 << 30
 _GB = 1 << 30
 _MOST_ROWS = 40_000
-"""Rows of the table, at most: valgrind runs a server at a fiftieth of its speed."""
+"""The most rows of the table: valgrind runs a server at a fiftieth of its speed."""
 _WINDOWS_OF_TABLE = 40
-"""Windows of inserts that the table's rows would fill."""
+"""Windows of inserts that fill the table."""
 _QUERIES_OF_WINDOW = 500
 _LONGEST: Second = 86_400.0
-"""Time that ends a step with queries, whose windows have ended long before."""
+"""The time limit of a step with queries; its windows take much less."""
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A workload: rows of l.i0 over all clients, those of l.i1 and l.i2 relative to them."""
+    """A workload: rows of l.i0 over all clients; `first` and `second` are l.i1 and l.i2 / l.i0."""
 
     size_by_pool: float | None
-    """Size of the tables with their indexes / buffer pool; None: `rows`, whatever the pool."""
+    """Size of the tables with their indexes / buffer pool; None to use `rows`."""
     rows: int
     first: float
     second: float
@@ -215,10 +214,10 @@ class Preset:
     incarnations: int
 
 
-# Chunks are short beside the machine's slow and fast seconds and long beside the change of turns,
-# which takes some milliseconds. Where pages are written all the time, the kernel goes on to write
-# those of a server that stands still: there chunks are long beside that.
-# What l.i1 and l.i2 insert relative to l.i0, and the seconds, are those of the published runs:
+# Chunks are short compared with the machine's slow and fast phases, which last seconds, and long
+# compared with a change of turns, which takes milliseconds. If pages are written all the time, the
+# kernel still writes pages of a suspended server: chunks are long compared with that.
+# The rows of l.i1 and l.i2 relative to l.i0, and the seconds, are from the published runs:
 # cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
 PRESETS = {
     "quick": Preset(None, 400_000, 3 / 8, 1 / 10, 4.0, 0.1, 3),
@@ -241,9 +240,9 @@ class InsertWorkload(Workload):
     preset: Preset
 
     def rows(self, clients: int) -> dict[str, int]:
-        """Return step -> rows that each of so many clients inserts.
+        """Return step -> rows that each client inserts, with this number of clients.
 
-        Raises UsageError if the workload is relative to buffer pools, and the contenders have none.
+        Raises UsageError if the workload is relative to buffer pools and no contender has one.
         """
         given = self.settings.rows or [max(100, self._rows_of_preset() // clients)]
         loaded = given[0]
@@ -304,27 +303,26 @@ class InsertWorkload(Workload):
         method.rows = max(method.steps.rows.values())
 
     def check_room(self, levels: Sequence[int], free_bytes: int) -> None:
-        """Refuse what would fill the disk, by an estimate without a margin.
+        """Raise UsageError if the data would fill the disk, by an estimate without a margin.
 
-        The logs of changes count as often as the tables, up to 10 GB each; a binlog that grows
-        beyond that, error logs, results and what other programs write meanwhile do not count. Nor
-        do servers whose disk is out of sight.
+        The estimate includes the logs of changes, up to 10 GB for each server. It excludes larger
+        binlogs, error logs, results, writes of other programs, and remote servers.
         """
         rows = max(self._most_rows(clients) * clients for clients in levels)
         here = [server for server in self.servers if not server.is_remote]
         needed = sum(_bytes_of_server(rows * server.bytes_per_row) for server in here)
         if needed > free_bytes:
             raise UsageError(
-                f"{rows:,} rows take about {needed / _GB:,.1f} GB with indexes, logs and what is "
-                f"deleted, for {len(here)} contender(s), and {free_bytes / _GB:,.1f} GB "
-                f"are free: choose fewer --rows, a smaller --workload or buffer pool, or another "
-                f"disk (SLOWDUST_DATA)"
+                f"{rows:,} rows take about {needed / _GB:,.1f} GB with indexes, logs and deleted "
+                f"rows, for {len(here)} contender(s), but {free_bytes / _GB:,.1f} GB are free: "
+                f"choose fewer --rows, a smaller --workload or buffer pool, or another disk "
+                f"(SLOWDUST_DATA)"
             )
 
     def _most_rows(self, clients: int) -> int:
-        """Return the rows of a client that its table has room for at once.
+        """Return the most rows of a client that are stored at the same time.
 
-        Beside a transaction that is held open no deleted row is removed until the step's end.
+        While a transaction is held open, deleted rows are not purged until the step's end.
         """
         rows = self.rows(clients)
         kept = max(rows["l.i1"], rows["l.i2"]) if any(self.settings.hold) else 0
@@ -336,7 +334,7 @@ class InsertWorkload(Workload):
         return dict(zip(names, self.settings.rows_per_commit, strict=True))
 
     def _inserted(self, step: InsertStep, clients: int) -> int:
-        """Return the rows that each client inserts, if it can; at a rate, in whole commits."""
+        """Return the rows that each client should insert; at a rate, in whole commits."""
         if step.rate is not None:
             rows = self._rows_per_commit["q"]
             return math.ceil(step.rate * self.seconds / rows) * rows
@@ -349,31 +347,31 @@ class InsertWorkload(Workload):
         if not pools:
             raise UsageError(
                 f"the workload {self.settings.workload} is relative to the servers' buffer pools, "
-                f"and these contenders have none: say how many --rows"
+                f"and these contenders have none: add --rows"
             )
         largest_row = max(server.bytes_per_row for server in self.servers)
         return round(self.preset.size_by_pool * min(pools) / largest_row)
 
 
 def _bytes_of_server(tables: int) -> float:
-    return tables * (1 + _BESIDE_THE_TABLES) + min(tables * _LOG, _MOST_LOG)
+    return tables * (1 + _TEMPORARY) + min(tables * _LOG, _MOST_LOG)
 
 
 @dataclass(frozen=True)
 class ScaledTable:
-    """The one table in which instructions are counted, for one client."""
+    """The table for counting instructions, with one client."""
 
     timed: int
     windows: int
-    """Windows of which a step that inserts consists, at least, for each role that is counted."""
+    """The fewest windows of an inserting step for each counted role."""
 
     def work(
         self, step: InsertStep, timed: StepWork, rows_per_commit: dict[str, int]
     ) -> CountedWork:
-        """Return the work of a step, in place of that which is timed.
+        """Return the work of a step for counting, in place of the timed work.
 
-        Rows that are replaced beside queries are replaced before them, so that queries meet as
-        large a share of fresh rows, and the same ones on every server.
+        Background writes run before the queries, so that queries find the same share of new rows,
+        and the same rows on every server.
         """
         match step.kind:
             case Kind.INDEX:
@@ -409,7 +407,7 @@ class ScaledTable:
 
 
 def _writes(kind: Kind, commits: int, rows_per_commit: int) -> StepWork:
-    """Return work that inserts rows, and deletes as many unless it loads them."""
+    """Return work that inserts rows and, unless it is a load, deletes as many."""
     rows = commits * rows_per_commit
     command = {"kind": kind.value, "rows": rows, "rows_per_commit": rows_per_commit}
     return StepWork(command, rows, rows if kind is Kind.REPLACE else 0, commits)
@@ -417,7 +415,7 @@ def _writes(kind: Kind, commits: int, rows_per_commit: int) -> StepWork:
 
 @dataclass(frozen=True)
 class InsertBenchmark(StepBenchmark):
-    """The Insert Benchmark, with the steps and the size that its table asks for."""
+    """The Insert Benchmark, with the steps and the size of its table."""
 
     settings: InsertTable = field(default_factory=InsertTable)
 
@@ -460,7 +458,7 @@ class InsertBenchmark(StepBenchmark):
         return step_called(name)
 
     def matching(self, patterns: Iterable[str]) -> list[Test]:
-        """Return the steps that match, and those without which no other of their hold can run."""
+        """Return the matching steps, and the steps of the same hold that create their tables."""
         matching = super().matching(patterns)
         holds = {test.hold for test in matching if isinstance(test, InsertStep)}
         needed = {name_with_hold(name, hold) for name in _ALWAYS_RUN for hold in holds}
@@ -482,6 +480,6 @@ INSERT = InsertBenchmark(
     counted_briefly="rows inserted, rows indexed, or queries, per second",
     counted_by_step="rows inserted (l.i0, l.i1, l.i2), rows in the tables / seconds to index them "
     "(l.x), queries (qr, qp)",
-    about_steps="Steps with queries (qr, qp: range and point queries) have writers beside them "
-    "that keep to the rate in their name, for each client.",
+    about_steps="Steps with queries (qr, qp: range and point queries) have background writers for "
+    "each client, at the rate in the step's name.",
 ).configured(InsertTable())

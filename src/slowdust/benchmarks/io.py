@@ -1,7 +1,7 @@
-"""Microbenchmarks of data beyond the servers' page caches: reads and updates of random rows.
+"""Microbenchmarks of data larger than the servers' page caches: reads and updates of random rows.
 
-The rows are wide, so that few of them are far more than a page cache: nearly each operation needs a
-page that is not in it, and the primary key's own pages are.
+The rows are wide, so that few rows exceed the page cache: nearly every operation misses it for the
+row, but not for the inner pages of the primary key.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Candidate, Group
 
 _NAME = "io"
 ROW_BYTES = 4 + 4 + 119 + 1799
-"""Bytes of the values of a row: `id`, `k`, `c` and `pad`."""
+"""Bytes of a row's values: `id`, `k`, `c` and `pad`."""
 
 
 class _IoTest(Test):
@@ -29,7 +29,7 @@ _TESTS = (
 
 
 class _IoBenchmark(Benchmark):
-    """The benchmark, for servers that look rows up by their key."""
+    """The benchmark, for servers that find rows by their key."""
 
     def refusal(self, server: Candidate) -> str | None:
         return server.dbms.lacks("look-ups", server.engine)

@@ -10,7 +10,7 @@ from slowdust.sql import Dbms
 
 _NAME = "micro"
 _ROWS_OF_AGGREGATES = 1000
-"""The range of `read-only-sum` and similar tests, whose names do not have it."""
+"""The range of `read-only-sum` and similar tests, whose names do not contain it."""
 
 _READS: tuple[tuple[str, Group], ...] = (
     ("point-query", Group.POINT),
@@ -48,11 +48,11 @@ _WRITES = (
 
 
 class _MicroTest(Test):
-    """A test that reads or changes few rows, or does what comes before."""
+    """A test of few rows, or of the work before execution: connecting, planning."""
 
     @property
     def consumes(self) -> bool:
-        """Whether it deletes rows, and inserts none."""
+        """Whether it deletes rows and inserts none."""
         return self.name == "delete"
 
     @property
@@ -64,9 +64,9 @@ class _MicroTest(Test):
         return self.name == "connect-tls"
 
     def lack(self, dbms: Dbms, engine: str | None) -> str | None:
-        """Refuse a DBMS without SQL what comes before execution; others without what it needs."""
+        """Return why a DBMS lacks the test: no SQL, no encryption or no partitions."""
         if self.group in (Group.CONNECTING, Group.PLANNING) and dbms.sql is None:
-            return "connecting and planning are tested in SQL databases alone"
+            return "connecting and planning are only tested with SQL databases"
         if self.encrypted:
             return dbms.lacks("encryption", engine)
         return dbms.lacks("partitions", engine) if self == _PARTITIONS else None
@@ -109,7 +109,7 @@ _TESTS: tuple[Test, ...] = (
 
 
 class _MicroBenchmark(Benchmark):
-    """The benchmark, whose partitioned table is loaded for the only test that reads it."""
+    """The benchmark. Its partitioned table is loaded only for the test that reads it."""
 
     def choosing(self, tests: Sequence[Test]) -> Benchmark:
         with_partitions = _PARTITIONS in tests

@@ -13,17 +13,17 @@ from slowdust.shipped_tables import read_table
 from slowdust.units import Second, parse_count, parse_duration, parse_number, parse_percentage
 
 _UNUSED = "unused"
-"""The value of a row about a key that means nothing to a benchmark."""
+"""The value of a row for a key that does not apply to a benchmark."""
 
 
 class Table(BaseModel):
-    """A table of an experiment file: an unknown key is an error."""
+    """A table of an experiment file. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class OwnKeyError(ValueError):
-    """An error of one key of a table that is found once all keys are known."""
+    """An error in one key of a table that depends on other keys."""
 
     def __init__(self, text: str, key: str) -> None:
         super().__init__(text)
@@ -40,16 +40,16 @@ Duration = Annotated[
 
 def _share(value: object) -> object:
     if isinstance(value, int | float) and value >= 1:
-        raise ValueError(f'{value} is no share of 1: write "{value:g}%"')
+        raise ValueError(f'{value} is not below 1: write "{value:g}%"')
     return parse_percentage(value) if isinstance(value, str) else value
 
 
 AsCount = BeforeValidator(lambda value: parse_count(value) if isinstance(value, str) else value)
-"""Lets a whole number be written with a unit: "1M"."""
+"""Accepts an integer with a unit: "1M"."""
 AsNumber = BeforeValidator(lambda value: parse_number(value) if isinstance(value, str) else value)
-"""Lets a number be written with a unit: "20k"."""
+"""Accepts a number with a unit: "20k"."""
 AsShare = BeforeValidator(_share)
-"""Lets a share of 1 be written as a percentage: "3%"."""
+"""Accepts a fraction as a percentage: "3%"."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,18 @@ class Option:
 
     name: str
     metavar: str | None
-    """The kind of the value: a `LIST` is one of numbers, `TIMES` one of durations; None: the option
-    is a flag."""
+    """The kind of the value: `LIST` for numbers, `TIMES` for durations; None for a flag."""
     help: str
     sets: tuple[str, str] | None = None
     """The key and the value that a flag sets."""
 
     @property
     def parameter(self) -> str:
-        """The option among the parsed ones, and the key that it sets: `rows_per_commit`."""
+        """The name of the parsed option, and of the key that it sets: `rows_per_commit`."""
         return self.name.removeprefix("--").replace("-", "_")
 
     def item(self, given: object) -> tuple[str, object]:
-        """Return the key of the table and its value. Raises UsageError, naming the option."""
+        """Return the key of the table and its value. Raises UsageError that names the option."""
         if self.sets is not None:
             return self.sets
         if self.metavar == "LIST":
@@ -79,17 +78,17 @@ class Option:
 
 
 def split_list(text: str) -> list[str]:
-    """Split a comma-separated list; empty parts are dropped."""
+    """Split a comma-separated list without empty parts."""
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def read_numbers(option: str, text: str) -> list[int]:
-    """Read a comma-separated list of whole numbers. Raises UsageError, naming the option."""
+    """Read a comma-separated list of integers. Raises UsageError that names the option."""
     return [read_number(option, part) for part in split_list(text)]
 
 
 def read_number(option: str, text: str) -> int:
-    """Read a whole number: 100000, 100k, 1e5. Raises UsageError, naming the option."""
+    """Read an integer: 100000, 100k, 1e5. Raises UsageError that names the option."""
     try:
         return parse_count(text)
     except ValueError as error:
@@ -106,7 +105,7 @@ def own_options(benchmark: str) -> tuple[Option, ...]:
 
 
 def unused_keys(benchmark: str) -> dict[str, str]:
-    """Return key of an experiment file that means nothing to a benchmark -> why."""
+    """Return key of an experiment file that does not apply to a benchmark -> why."""
     rows = _rows(benchmark)
     return {name.replace("-", "_"): text for name, value, _, text in rows if value == _UNUSED}
 

@@ -1,7 +1,7 @@
 """The single-row family: ranges, and updates of one row by all clients.
 
-The ranges come first, on freshly loaded data: the dead versions that the updates leave are all of
-one row, which says nothing about ranges.
+Ranges come first, on freshly loaded data: all dead versions that the updates leave belong to one
+row, so that ranges after the updates would measure nothing new.
 """
 
 from __future__ import annotations

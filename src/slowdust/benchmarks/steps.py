@@ -1,7 +1,7 @@
 """The interface of benchmarks that are measured in long steps.
 
-Each step needs what those before it left in the tables: a step is one slice, and an incarnation
-runs all of them. The loop of the steps knows no benchmark; what it has to know is here.
+Each step continues with the tables of the previous one: a step is one slice, and each start of the
+servers runs all steps. The loop over steps gets all facts about a benchmark from this interface.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from slowdust.store.step import split_hold
 from slowdust.units import Second, parse_span
 
 _SHORTEST_HOLD: Second = 0.001
-"""The names of steps have holds to the millisecond."""
+"""Names of steps contain holds in milliseconds."""
 _LONGEST_HOLD: Second = 86_400.0
 
 Hold = Annotated[
@@ -30,11 +30,11 @@ Hold = Annotated[
     Field(ge=0, le=_LONGEST_HOLD),
     BeforeValidator(lambda value: parse_span(value) if isinstance(value, str) else value),
 ]
-"""A number of seconds, or a duration; 0 means that no transaction is held open."""
+"""A number of seconds, or a duration; with 0 no transaction is held open."""
 
 
 class Counted(Enum):
-    """The things that the rate of a step counts."""
+    """The unit of a step's rate."""
 
     ROWS = "rows that the main role wrote, over the whole step"
     STATEMENTS = "statements of the main role, up to its last one"
@@ -42,11 +42,11 @@ class Counted(Enum):
 
 
 class Maintenance(Enum):
-    """The maintenance that follows a step, as the families of servers name it."""
+    """The maintenance after a step, by the names in `Family`."""
 
     AFTER_LOAD = "after load"
     AFTER_WRITES = "after writes"
-    """Maintenance behind the last such step of a sequence; those before it have `AFTER_STEP`."""
+    """Maintenance after the last such step of a sequence; earlier ones have `AFTER_STEP`."""
     AFTER_STEP = "after step"
     NONE = "none"
 
@@ -56,22 +56,22 @@ class LongStep(Test):
     """A step of such a benchmark."""
 
     main_role: str
-    """The role of the driver's connections that the step's rate is about."""
+    """The role of the driver's connections that determines the step's rate."""
     counted: Counted
     unit: str
     maintenance: Maintenance = Maintenance.NONE
     makes_tables: bool = False
-    """Whether no later step can run without what this one makes."""
+    """Whether later steps need the tables or indexes that this one creates."""
     rate: int | None = None
-    """Rows per second of each client that are written beside the main role; None where none are."""
+    """Rows per second that each client writes in the background; None if it writes none."""
     hold: Second = 0.0
-    """The time for which transactions are held open in the step's sequence; 0: none are."""
+    """The time that transactions are held open in the step's sequence; 0 for none."""
 
     @property
     def held(self) -> Second | None:
-        """The time for which transactions are held open beside this step; None: none are.
+        """The time that transactions are held open during this step; None for no such transaction.
 
-        Those that make the tables have none: a load leaves no old versions of rows, and MySQL's
+        Steps that create the tables have none: a load leaves no old row versions, and MySQL's
         CREATE INDEX waits for every transaction that has read the table.
         """
         return None if self.makes_tables or not self.hold else self.hold
@@ -82,7 +82,7 @@ class LongStep(Test):
         return split_hold(self.name)[0]
 
     def matches(self, pattern: str) -> bool:
-        """Return whether a pattern means this step by its name, or by that without the hold."""
+        """Return whether a pattern matches the step's name, with or without its hold."""
         return super().matches(pattern) or fnmatchcase(self.plain_name, pattern)
 
 
@@ -91,27 +91,27 @@ class StepWork:
     """The work of each client in one step of one experiment."""
 
     command: Mapping[str, object]
-    """The work in the driver's words (driver/schema.json)."""
+    """The work as a driver's command (driver/schema.json)."""
     inserted: int
-    """Rows that the client inserts, if it keeps pace."""
+    """Rows that the client inserts, if it keeps up."""
     deleted: int
     operations: int | None
-    """Commits of its inserts, or indexes that it creates; None where time ends the step."""
+    """Commits of its inserts, or indexes that it creates; None if the step ends by time."""
 
 
 @dataclass(frozen=True)
 class CountedWork:
-    """The work of one client in a step whose instructions are counted in exact windows."""
+    """The work of one client in a step for counting instructions in exact windows."""
 
     work: StepWork
     roles: tuple[str, ...]
-    """The roles whose sessions are counted, each in windows of its own."""
+    """The roles whose sessions are counted, each in its own windows."""
     window: int
-    """Operations of a window: commits, queries, or all indexes of a step that has no other one."""
+    """Operations of a window: commits, queries, or all indexes of the step."""
     amount: int | None
-    """The number of what the step's rate counts, in a window; None: the rows of the tables."""
+    """Units of the step's rate in a window; None for the rows of the tables."""
     before: StepWork | None = None
-    """Work that is carried out before, and not counted."""
+    """Work to do first, not counted."""
 
     @property
     def whole(self) -> bool:
@@ -121,36 +121,36 @@ class CountedWork:
 
 @dataclass(frozen=True)
 class Server:
-    """The properties of a contender's server on which the size of a workload depends."""
+    """The properties of a contender's server that determine the size of a workload."""
 
     bytes_per_row: int
-    """Size of a row in its table and in its indexes."""
+    """Size of a row in its table and indexes."""
     buffer_pool_bytes: int | None
-    """Size of the server's own page cache; None where it has none."""
+    """Size of the server's own page cache; None if it has none."""
     is_remote: bool = False
-    """Whether others started it: its data is on a disk of which nothing is known."""
+    """Whether Slowdust did not start it: its disk is unknown."""
 
 
 class StepTable(Table):
-    """The keys that the tables of all such benchmarks have."""
+    """The common keys of the tables of such benchmarks."""
 
     table: Literal["per-client", "shared"] = "per-client"
     partitions: Annotated[int, AsCount] = Field(default=0, ge=0, le=1000)
-    """Partitions of each table, by ranges of the primary key; 0: not partitioned."""
+    """Partitions of each table, by ranges of the primary key; 0 for no partitions."""
     hold: Annotated[
         list[Hold], BeforeValidator(lambda value: value if isinstance(value, list) else [value])
     ] = Field(default=[0.0], min_length=1)
-    """The times for which a transaction is held open beside the work before it is begun anew; each
-    has a sequence of all steps, 0 the one without such a transaction."""
+    """The times that a background transaction is held open before the next one begins. Each has its
+    own sequence of all steps; 0 is the sequence without such a transaction."""
     statements: Literal["prepared", "text"] = "prepared"
     turns: Literal["chunks", "whole-steps"] = "chunks"
-    """What a contender does of a step before the next one's turn."""
+    """The part of a step that a contender runs before the next contender's turn."""
 
     @field_validator("partitions")
     @classmethod
     def _more_than_one(cls, value: int) -> int:
         if value == 1:
-            raise ValueError("one partition leaves a table whole: write 2 or more, or leave it out")
+            raise ValueError("one partition has no effect: write 2 or more, or remove it")
         return value
 
     @model_validator(mode="before")
@@ -165,7 +165,7 @@ class StepTable(Table):
     @classmethod
     def _distinct_holds(cls, value: list[Second]) -> list[Second]:
         if any(0 < hold < _SHORTEST_HOLD for hold in value):
-            raise ValueError("a hold is 0, or at least a millisecond")
+            raise ValueError("write 0, or at least 1ms")
         holds = sorted(round(hold, 3) for hold in value)
         if len(set(holds)) < len(holds):
             raise ValueError("the same time is given twice")
@@ -181,44 +181,44 @@ class StepTable(Table):
 
 @dataclass(frozen=True)
 class Workload(ABC):
-    """A benchmark of long steps in the size that suits the contenders of one experiment."""
+    """A benchmark of long steps, sized for the contenders of one experiment."""
 
     settings: StepTable
     incarnations: int
-    """Restarts of the servers that are planned where the user does not say how many."""
+    """The default number of starts of the servers."""
     seconds: Second
     chunk: Second
 
     @abstractmethod
     def work(self, step: str, clients: int) -> StepWork:
-        """Return the work of one of so many clients in the step of that name."""
+        """Return the work of one client in a step, with this number of clients."""
 
     def counted_rows(self, levels: Sequence[int]) -> int | None:
-        """Return the rows of the table in which instructions are counted.
+        """Return the rows of the table for counting instructions.
 
-        None, the default: as many as are timed with these numbers of clients.
+        None, the default, for as many as are timed with these numbers of clients.
         """
         return None
 
     def counted(self, step: str, windows: int) -> CountedWork | None:
-        """Return the work of a step whose instructions are counted, which may be in fewer rows.
+        """Return the work of a step for counting instructions, possibly with fewer rows.
 
-        A step that ends with a number of operations has so many `windows` for each counted role.
-        None, the default, ends the sequence: neither this step nor one behind it is counted.
+        A step that ends after a number of operations has `windows` windows for each counted role.
+        With None, the default, neither this step nor later ones are counted.
         """
         return None
 
     @abstractmethod
     def check_room(self, levels: Sequence[int], free_bytes: int) -> None:
-        """Refuse what would fill the disk on which contenders have their data that are not remote.
+        """Check that the data of contenders on this machine fit on the disk.
 
         Raises:
-            UsageError: says what is needed, and what is there.
+            UsageError: the message has the needed and the free space.
         """
 
     @abstractmethod
     def add_to(self, method: Method, levels: Sequence[int]) -> None:
-        """Write what the manifest says of the workload, for the numbers of clients."""
+        """Add the workload's facts to the manifest, for the numbers of clients."""
 
 
 @dataclass(frozen=True)
@@ -227,16 +227,16 @@ class StepBenchmark(Benchmark, ABC):
 
     measuring: Measuring = Measuring.STEPS
     title: str = "the benchmark"
-    """The title of the benchmark in the sentences of the page; those below are such words, too."""
+    """The name of the benchmark in sentences. The next three are texts of the page, too."""
     counted_briefly: str = ""
-    """The things that the rates of its steps count; empty: their units say it."""
+    """The meaning of its steps' rates; empty if the units are sufficient."""
     counted_by_step: str = ""
     about_steps: str = ""
-    """A sentence below the heading of the summary."""
+    """A sentence under the heading of the summary."""
 
     @abstractmethod
     def workload(self, servers: Sequence[Server]) -> Workload:
-        """Return the workload that suits all of the servers: each gets as many rows."""
+        """Return the workload for these servers: all get the same number of rows."""
 
     @property
     @abstractmethod
@@ -261,18 +261,18 @@ class StepBenchmark(Benchmark, ABC):
 
 @dataclass(frozen=True)
 class Role:
-    """A role of the driver's connections; the defaults suit one that writes rows."""
+    """A role of the driver's connections; the defaults are for roles that write rows."""
 
     name: str
     unit: str | None
     statements: str
-    """The statements that its response times are of."""
+    """The statements of its response times."""
     counts: Literal["rows", "statements"] = "rows"
     """The work that its rate counts."""
     by_second: bool = True
-    """Whether it finishes enough for a rate by the second: an index takes minutes."""
+    """Whether rates per second are meaningful; not for indexes, which take minutes."""
     paced: bool = False
-    """Whether it is a writer that keeps to the target of a step with queries."""
+    """Whether it is a background writer at the target rate of a step with queries."""
 
 
 INSERTER = Role("insert", "inserts/s", "commits of inserts", paced=True)
@@ -284,13 +284,13 @@ _TABLE = (
     Role("index", "indexed rows/s", "CREATE INDEX", by_second=False),
     Role("transaction", "transactions/s", "long transactions", "statements", by_second=False),
 )
-"""The roles in the order in which a report shows them."""
+"""The roles in the order of reports."""
 
 
 def in_order(names: Iterable[str]) -> list[Role]:
     """Return each role once, in the order of reports.
 
-    First are those that are not in the table, which are taken for writers of rows.
+    Unknown roles come first and count as writers of rows.
     """
     present = {*names}
     known = [role for role in _TABLE if role.name in present]

@@ -1,7 +1,7 @@
-"""Sysbench, whose results are imported, and never run here: its tests are known by name alone.
+"""Sysbench: its results are imported, and its tests are known only by name.
 
-A test has the name of its files: `read-only.range10000`, `hot-points.pre.range100`, without a
-primary key `hot-points.range100.pk0`; the load of its tables is `load`.
+A test is named like its files: `read-only.range10000`, `hot-points.pre.range100`, without a primary
+key `hot-points.range100.pk0`; the load of its tables is `load`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sets of server binaries: their sources, and the cache that keeps them."""
+"""Builds: sets of server binaries, their sources, and the cache."""
 
 from __future__ import annotations
 
@@ -28,15 +28,13 @@ __all__ = [
 
 
 def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None = None) -> Build:
-    """Return the build of `DBMS@VERSION`, fetched into the cache if it is not there yet.
+    """Return the build of `DBMS@VERSION`, fetched into the cache if necessary.
 
-    `git:REF` and `source:PATH` are versions that are compiled, as `choices` say; so are those of
-    the catalog that come as an amalgamation.
-
-    `version` is a version of the catalog ('17.6'), the beginning of one ('17': the newest of
-    them), one that is in the cache, or the name of a registered directory. A cached build needs no
-    network. A pushed build of that name is taken before all else. Raises UsageError for an
-    unknown version, or flags of what is not compiled; SlowdustError when no source has it.
+    `version` is a version of the catalog ('17.6'), a prefix ('17': the newest 17.x), a cached
+    version, the name of a registered directory, or sources to compile (`git:REF`, `source:PATH`).
+    `choices` apply to compiled versions, which include amalgamations of the catalog. A cached build
+    needs no network. A pushed build with this name takes precedence. Raises UsageError for an
+    unknown version, or flags for a build that is not compiled; SlowdustError if no source has it.
     """
     given = pushed.find(dbms, version, choices.flags if choices else None)
     if given is not None:
@@ -51,7 +49,7 @@ def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None
         return cache.obtain(catalog, _with_flags(catalog.find(version), choices.flags), progress)
     if directory is not None:
         return dataclasses.replace(from_directory(directory), version=version)
-    # Archives of the user's own are in the cache, but not in the catalog.
+    # A user's own archives are in the cache, but not in the catalog.
     own = cache.load(dbms, version) if version_parts(version) else None
     return own or cache.obtain(catalog, catalog.find(version), progress)
 
@@ -61,9 +59,9 @@ def resolve_archive(
 ) -> Build:
     """Return the build of `DBMS@VERSION` from an archive, fetched into the cache.
 
-    `location` is a file or URL of the user's, None for the archives of the catalog; `sha256` is the
-    hash that the user trusts. Raises UsageError when the cache has that version already, for an
-    invalid version or one without an archive in the catalog, SlowdustError as `resolve`.
+    `location` is a user's file or URL, None for the archives of the catalog; `sha256` is the hash
+    that the user trusts. Raises UsageError if the version is cached already, invalid, or has no
+    archive in the catalog; SlowdustError like `resolve`.
     """
     catalog = catalog_of(dbms)
     entry = (
@@ -73,7 +71,7 @@ def resolve_archive(
     )
     name = f"{dbms}@{entry.version}"
     if not version_parts(entry.version):
-        raise UsageError(f"{name} has no version: write the archive's, for example {dbms}@8.0.40")
+        raise UsageError(f"{name} is not a version: write the archive's, for example {dbms}@8.0.40")
     if cache.cached(dbms, entry.version):
         raise UsageError(f"{name} is already cached: run 'slowdust builds remove {name}' first")
     return cache.obtain(catalog, entry, progress)
@@ -91,15 +89,15 @@ def _with_flags(entry: Entry, name: str) -> Entry:
 
 
 def _not_compiled(build: str, flags: str) -> UsageError:
-    return UsageError(f"{build} is not compiled here, so it cannot have the flags {flags}")
+    return UsageError(f"{build} is not compiled here: remove the flags {flags}")
 
 
 def _with_checksum(entry: Entry, sha256: str | None) -> Entry:
     origins = [origin for origin in entry.origins if origin.kind == archive.KIND]
     if not origins:
         raise UsageError(
-            f"--sha256 is for archives, and the catalog has none of {entry.dbms}@{entry.version}: "
-            "name one with --from, or leave out --sha256"
+            f"--sha256 needs an archive, and {entry.dbms}@{entry.version} has none in the catalog: "
+            "add --from FILE, or remove --sha256"
         )
     if sha256 is not None:
         origins = [archive.with_checksum(origin, sha256) for origin in origins]
@@ -110,14 +108,13 @@ _FETCHING: Second = 25.0
 _AMALGAMATION: Second = 20.0
 _COMPILING: dict[str, Second] = {"postgres": 240.0}
 _COMPILING_OTHERS: Second = 3600.0
-"""Compiling a server on two cores; MySQL and MariaDB have some thousand files of C++."""
+"""The time to compile a server on two cores; MySQL and MariaDB have thousands of C++ files."""
 
 
 def usual_time(dbms: str, version: str, choices: Choices) -> Second:
-    """Return how long it usually takes to get the build of `DBMS@VERSION`; 0 where it is here.
+    """Return the usual time to get the build of `DBMS@VERSION`; 0 if it is available already.
 
-    Raises UsageError for an unknown version and SlowdustError if its sources, or a compiler, cannot
-    be had.
+    Raises UsageError for an unknown version, SlowdustError without its sources or a compiler.
     """
     if pushed.find(dbms, version, choices.flags) or version in directories.registered(dbms):
         return 0.0

@@ -1,8 +1,8 @@
 """Memory allocators for servers, as libraries for `LD_PRELOAD`.
 
-They come from an old suite of Debian, so that they also run with the C libraries of older builds
-and machines. Their other libraries come from the server's own build or from the machine. The cache
-has them in `allocators/NAME/`, with `allocator.json`.
+They come from an old Debian suite, so that they run with the C libraries of older builds and
+machines. Libraries that they depend on come from the server's build or the machine. They are cached
+in `allocators/NAME/`, with `allocator.json`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _ALLOCATORS = {
 NAMES = tuple(_ALLOCATORS)
 
 KIND = "allocator"
-"""The word before '@' in an allocator's name, where a build has its DBMS."""
+"""The word before '@' in an allocator's name, in place of a DBMS."""
 
-_REMEDY = f"run 'slowdust builds remove {KIND}@{{}}', and it is fetched again at its next use"
+_REMEDY = f"run 'slowdust builds remove {KIND}@{{}}'; its next use fetches it again"
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -59,9 +59,9 @@ class Record(msgspec.Struct, kw_only=True):
 
 
 def cached(name: str) -> Record | None:
-    """Read the record of an allocator; None when the allocator is not in the cache.
+    """Read the record of an allocator; None if the allocator is not in the cache.
 
-    It is not there, either, if its description is missing or damaged: it is fetched again then.
+    An allocator with a missing or damaged record counts as not cached.
     """
     with suppress(OSError, *FAULTS):
         return msgspec.json.decode((_folder(name) / _RECORD).read_bytes(), type=Record)
@@ -69,9 +69,9 @@ def cached(name: str) -> Record | None:
 
 
 def library(name: str, progress: Progress) -> Path:
-    """Return the library of an allocator, fetched into the cache if it is not there yet.
+    """Return the library of an allocator, fetched into the cache if necessary.
 
-    Raises UsageError for a name that is not in `NAMES`, SlowdustError when it cannot be fetched.
+    Raises UsageError for a name that is not in `NAMES`, SlowdustError if it cannot be fetched.
     """
     folder = _folder(_known(name))
     record = cached(name)
@@ -89,7 +89,7 @@ def library(name: str, progress: Progress) -> Path:
 def remove(name: str) -> None:
     """Delete an allocator from the cache.
 
-    Raises UsageError for a name that is not in `NAMES`, SlowdustError when it is not there.
+    Raises UsageError for a name that is not in `NAMES`, SlowdustError if it is not cached.
     """
     cache.remove_folder(_folder(_known(name)), f"{KIND}@{name}")
 

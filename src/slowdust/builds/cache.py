@@ -1,8 +1,8 @@
-"""The cache of builds: a folder each with the binaries and `build.json`.
+"""The cache of builds: a folder for each, with the binaries and `build.json`.
 
 Fetched builds are in `builds/DBMS/VERSION/`, compiled ones in `compiled/DBMS/KEY/`. A folder
-appears complete, by one rename, or not at all. A lock allows one fill of a folder at a time; who
-waits for it is told who holds it, and how far that has come.
+appears complete, by one rename, or not at all. Each folder has a lock, so that one process fills
+it; waiting processes report which process holds the lock and its progress.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ from slowdust.temporary import ENTERABLE, temporary_folder
 from slowdust.units import Second, format_duration
 from slowdust.unpacking import inside, open_to_all
 
-TELL_EVERY: Second = 1.0
-"""Time between two looks at how far the holder of a lock has come."""
-_LOOK_EVERY: Second = 0.05
+POLL_EVERY: Second = 1.0
+"""Time between two reads of the lock holder's progress."""
+_RETRY_EVERY: Second = 0.05
 REPEAT_EVERY: Second = 10.0
-"""Time after which it is said again what is waited for."""
+"""Time between repeated reports that the lock is held."""
 Result = TypeVar("Result")
 
 
 def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
-    """Let `make` fill an empty folder, which is renamed to `folder` when it returns.
+    """Call `make` with an empty folder, then rename that to `folder`; return the result of `make`.
 
-    A folder that is there, without a description that can be read, is replaced. The caller holds
-    the lock. Raises SlowdustError when the cache cannot be written or entered.
+    An existing folder, which has no readable record, is replaced. The caller holds the lock. Raises
+    SlowdustError if the cache cannot be written or entered.
     """
     try:
         with temporary_folder(folder.parent, ENTERABLE) as staged:
             account = server_account()
             if not account.can_enter(staged):
                 raise SlowdustError(
-                    f"the user {account.name}, who runs the servers, cannot enter the cache "
+                    f"the user {account.name}, who runs the servers, has no access to the cache "
                     f"{cache_root()}: set {CACHE_VARIABLE} to another directory"
                 ) from PermissionError(staged)
             result = make(staged)
@@ -67,13 +67,13 @@ def fill(folder: Path, make: Callable[[Path], Result]) -> Result:
 
 
 def delete(folder: Path) -> None:
-    # It is moved first, so that an interrupted deletion does not leave half a folder.
+    # Move it first, so that an interrupted deletion leaves no partial folder.
     with temporary_folder(folder.parent) as removed:
         folder.rename(removed / folder.name)
 
 
 class _Holder(msgspec.Struct):
-    """Who holds a lock, as those are told who wait for it."""
+    """The process that holds a lock, for reports by waiting processes."""
 
     pid: int
     doing: str
@@ -81,9 +81,9 @@ class _Holder(msgspec.Struct):
 
 @contextlib.contextmanager
 def lock(folder: Path, progress: Progress | None = None) -> Iterator[Progress]:
-    """Hold the lock of a folder of the cache; yield what reports phases, to others who wait, too.
+    """Hold the lock of a folder; yield a function that reports phases to `progress` and to waiters.
 
-    `progress` is told at once what is waited for, if another process holds the lock.
+    While another process holds the lock, `progress` gets reports about that process.
     """
     make_enterable(folder.parent, CACHE_VARIABLE)
     note = folder.with_name(f".{folder.name}.holder")
@@ -104,23 +104,23 @@ def lock(folder: Path, progress: Progress | None = None) -> Iterator[Progress]:
 
 
 def _wait_for(lock: int, folder: Path, note: Path, progress: Progress | None) -> None:
-    begun = told_at = time.monotonic()
-    looked_at, told = 0.0, ""
+    begun = reported_at = time.monotonic()
+    polled_at, reported = 0.0, ""
     while not try_lock(lock):
-        time.sleep(_LOOK_EVERY)
+        time.sleep(_RETRY_EVERY)
         now = time.monotonic()
-        if told and now - looked_at < TELL_EVERY:
+        if reported and now - polled_at < POLL_EVERY:
             continue
-        looked_at = now
+        polled_at = now
         waiting = f"waiting for {_holder(note)} to fill {folder.name}"
-        if progress is not None and (waiting != told or now - told_at >= REPEAT_EVERY):
-            so_far = f"; {format_duration(round(now - begun))} so far" if told else ""
-            told, told_at = waiting, now
+        if progress is not None and (waiting != reported or now - reported_at >= REPEAT_EVERY):
+            so_far = f"; {format_duration(round(now - begun))} so far" if reported else ""
+            reported, reported_at = waiting, now
             progress(f"{waiting}{so_far}")
 
 
 def _holder(note: Path) -> str:
-    """Describe who holds a lock: 'process 4711 (compiling 45%)'."""
+    """Describe the holder of a lock: 'process 4711 (compiling 45%)'."""
     try:
         holder = msgspec.json.decode(note.read_bytes(), type=_Holder)
     except (OSError, msgspec.MsgspecError):
@@ -129,9 +129,9 @@ def _holder(note: Path) -> str:
 
 
 def _write_note(note: Path, holder: _Holder) -> None:
-    """Write the note for those who wait, whom it costs nothing but words if it cannot be written.
+    """Replace the note for waiting processes; without it, their reports only lack details.
 
-    A reader sees all of a note or, for a moment, an older one.
+    The replacement is atomic: a reader sees a complete note.
     """
     with contextlib.suppress(OSError):
         new = note.with_suffix(".new")
@@ -151,21 +151,21 @@ class Record(msgspec.Struct, kw_only=True):
     version: str
     fetched: str
     server: str
-    """The server's binary, relative to the folder of the binaries."""
+    """The path of the server's binary in the folder of the binaries."""
     disk_bytes: int
     facts: BuildFacts
     loader: str | None = None
-    """`Runtime.loader`, relative to the folder of the binaries."""
+    """`Runtime.loader`, as a path in the folder of the binaries."""
     libraries: list[str] = []
-    """`Runtime.libraries`, relative to the folder of the binaries."""
+    """`Runtime.libraries`, as paths in the folder of the binaries."""
     programs: dict[str, str] = {}
-    """Program or library, relative to the folder of the binaries -> its SHA-256."""
+    """Path of a program or library in the folder of the binaries -> its SHA-256."""
 
 
 def cached(dbms: str, version: str) -> Record | None:
-    """Read the record of a build; None when the build is not in the cache.
+    """Read the record of a build; None if the build is not in the cache.
 
-    It is not there, either, if its description is missing or damaged: it is fetched again then.
+    A build with a missing or damaged record counts as not cached.
     """
     return _read(fetched_folder(dbms, version))
 
@@ -192,7 +192,7 @@ def binaries(folder: Path) -> Path:
 
 
 def fetched_folder(dbms: str, version: str) -> Path:
-    """Return the folder of a fetched build; raise UsageError for what no version is called."""
+    """Return the folder of a fetched build. Raises UsageError for an invalid version."""
     return within(cache_root(), "builds", dbms, version)
 
 
@@ -220,7 +220,7 @@ def remove_compiled(folder: Path) -> None:
 
 
 def remove_folder(folder: Path, name: str) -> None:
-    """Delete what the cache has under a name; raise SlowdustError when it is not there."""
+    """Delete a folder of the cache; raise SlowdustError if it does not exist."""
     with lock(folder):
         if not folder.exists():
             raise SlowdustError(f"{name} is not in the cache {cache_root()}")
@@ -228,7 +228,7 @@ def remove_folder(folder: Path, name: str) -> None:
 
 
 def compiled_folder(dbms: str, key: str) -> Path:
-    """Return the folder of a build that is compiled; `key` names what decides about its binaries.
+    """Return the folder of a compiled build; `key` is derived from everything that affects it.
 
     The caller takes the lock of the folder.
     """
@@ -252,9 +252,9 @@ def fill_compiled(
     version: str,
     make: Callable[[Path], Unpacked],
 ) -> None:
-    """Fill the folder of a compiled build; `make` leaves its binaries in the folder it is given.
+    """Fill the folder of a compiled build; `make` puts the binaries into its argument.
 
-    The caller holds the lock. Raises SlowdustError when the server does not run here.
+    The caller holds the lock. Raises SlowdustError if the server does not run here.
     """
 
     def compiled(staged: Path) -> None:
@@ -287,7 +287,7 @@ def _folder(entry: Entry) -> Path:
 
 
 def _kept(catalog: Catalog, version: str, unpacked: Unpacked, folder: Path) -> Record:
-    """Move unpacked binaries into the folder of their build, and describe them."""
+    """Move unpacked binaries into the folder of their build; return its record."""
     source, runtime = unpacked.binaries, unpacked.runtime
     open_to_all(source)
     loader = None if runtime.loader is None else str(runtime.loader.relative_to(source))
@@ -331,7 +331,7 @@ def _checked(record: Record, folder: Path) -> Build:
             name = f"{record.dbms}@{with_flags(record.version, record.facts)}"
             raise SlowdustError(
                 f"{path} of the cached build {name} has changed since it was fetched: run "
-                f"'slowdust builds remove {name}', and it is fetched again at its next use"
+                f"'slowdust builds remove {name}'; its next use fetches it again"
             )
     return Build(
         dbms=record.dbms,

@@ -1,6 +1,6 @@
-"""Builds from source: compiled once for their content, their flags and the compiler.
+"""Builds from source: compiled once for each content, flag set and compiler.
 
-The commands run as another user than root, with a log, progress, and an end.
+The commands run as an unprivileged user, with a log and progress, and stop when Slowdust stops.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from slowdust.builds.recipe import (
     FlagSet,
     Recipe,
     Step,
-    Workshop,
+    Workspace,
     check_programs,
     find_compiler,
     flag_set,
@@ -47,12 +47,12 @@ from slowdust.units import Second, format_duration
 from slowdust.unpacking import Tree
 
 COMPILER_CACHE = "ccache"
-"""The folder of the cache that ccache keeps its objects in."""
+"""The folder of the cache for ccache's objects."""
 _LAST_LINES = 15
 SHOWN_EVERY: Second = 5.0
 _LOOK_EVERY: Second = 1.0
-END_WITHIN: Second = 10.0
-_ENDED_EVERY: Second = 0.1
+STOP_WITHIN: Second = 10.0
+_STOPPED_EVERY: Second = 0.1
 _NINJA = re.compile(rb"^\[(\d+)/(\d+)\] ", re.MULTILINE)
 _MAKE_OF_CMAKE = re.compile(rb"^\[ *(\d+)%\] ", re.MULTILINE)
 _COMPILED = re.compile(rb"^\S*(?:cc|\+\+|gcc|clang)\S* .* -c .*$", re.MULTILINE)
@@ -61,7 +61,7 @@ _COMPILED = re.compile(rb"^\S*(?:cc|\+\+|gcc|clang)\S* .* -c .*$", re.MULTILINE)
 
 @dataclass
 class Extent:
-    """How far a command has come: of `total` files `done`, or percent."""
+    """The progress of a command: `done` of `total` files, or percent."""
 
     done: int = 0
     total: int = 0
@@ -90,7 +90,7 @@ class Runner:
         self._environment = {
             **BASE_ENVIRONMENT,
             "PATH": path,
-            "HOME": str(folder),  # by which `end_abandoned` knows them
+            "HOME": str(folder),  # identifies the processes for `stop_abandoned`
             "CCACHE_DIR": str(cache_root() / COMPILER_CACHE),
         }
         self._extent = Extent()
@@ -102,7 +102,7 @@ class Runner:
         commands: set[bytes] = set()
         for step in steps:
             if step.preview is not None:
-                # What is made of generated files is not known yet, for which make fails.
+                # make fails for targets that depend on files to be generated: they are not counted.
                 done = subprocess.run(
                     step.preview,
                     cwd=self._folder,
@@ -115,14 +115,14 @@ class Runner:
                     **self._account.identity(),
                 )
                 commands |= set(_COMPILED.findall(done.stdout))
-        # Several steps list what they all need, and the first compiles it.
+        # Several steps list common files, which the first step compiles.
         self._extent = Extent(total=len(commands))
 
     def run(self, step: Step) -> None:
-        """Run a step to its end; its output goes to the log.
+        """Run a step; its output goes to the log.
 
-        Raises SlowdustError with the log's last lines when it fails. Whatever else ends this, such
-        as Ctrl-C, ends the compilers too.
+        Raises SlowdustError with the log's last lines if it fails. Any other exception, such as
+        Ctrl-C, stops the compilers.
         """
         if step.phase != self._phase:
             self._show(step)
@@ -139,7 +139,7 @@ class Runner:
             shown = "\n".join(f"    {line}" for line in lines[-_LAST_LINES:])
             program = Path(str(step.command[0])).name
             raise SlowdustError(
-                f"{step.phase} failed: {program} ended with code {code}"
+                f"{step.phase} failed: {program} exited with code {code}"
                 f"{f': {remedy}' if remedy else ''}\nThe log is {self._log}; its last lines:\n"
                 f"{shown}"
             )
@@ -157,7 +157,7 @@ class Runner:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             umask=0o022,
-            # make and ninja end the compilers then.
+            # make and ninja stop their compilers on this signal.
             preexec_fn=ends_with_this_process(signal.SIGTERM),  # noqa: PLW1509 - only system calls
             **self._account.identity(),
         )
@@ -167,8 +167,8 @@ class Runner:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
-                process.wait(END_WITHIN)
-            # Others of the group may be slower to end than its first process.
+                process.wait(STOP_WITHIN)
+            # Other processes of the group may take longer than the first one.
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -198,11 +198,11 @@ class Runner:
         self._progress(f"{step.phase}{extent}, {format_duration(round(self._shown - self._began))}")
 
 
-def end_abandoned(folder: Path) -> None:
-    """End the commands that a killed Slowdust ran in a folder, whose lock the caller holds."""
-    end = time.monotonic() + END_WITHIN
+def stop_abandoned(folder: Path) -> None:
+    """Stop the commands that a killed Slowdust left in a folder. The caller holds its lock."""
+    end = time.monotonic() + STOP_WITHIN
     while (left := list(_running_in(folder))) and time.monotonic() < end:
-        time.sleep(_ENDED_EVERY)
+        time.sleep(_STOPPED_EVERY)
     for process in left:
         with suppress(psutil.NoSuchProcess):
             process.kill()
@@ -211,29 +211,29 @@ def end_abandoned(folder: Path) -> None:
 
 def _running_in(folder: Path) -> Iterator[psutil.Process]:
     for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError):  # it has ended, or is another user's
+        with suppress(psutil.Error, OSError):  # it exited, or belongs to another user
             if process.environ().get("HOME") == str(folder):
                 yield process
 
 
 _CMAKE = ("CMakeLists.txt", "sql")
-_RECIPES: Mapping[str, tuple[Callable[[Workshop], Recipe], tuple[str, ...]]] = {
+_RECIPES: Mapping[str, tuple[Callable[[Workspace], Recipe], tuple[str, ...]]] = {
     "mariadb": (recipe.mariadb, _CMAKE),
     "mysql": (recipe.mysql, _CMAKE),
     "postgres": (recipe.postgres, ("configure", "src/backend")),
 }
-"""DBMS -> its recipe, and the paths by which its sources are known."""
+"""DBMS -> its recipe, and the paths that identify its sources."""
 LOG = "build.log"
-"""The file beside the binaries with what the build printed."""
+"""The file with the build's output, in the folder of the binaries."""
 _BUILD, _INSTALL, _CONFIGURED = "build", "install", "configured"
 _CONFIGURE_LOG = "configure.log"
-"""What configuring a tree printed: every build of the tree begins its log with it."""
+"""The output of configuring a tree, which begins the log of each build of the tree."""
 _DIGITS = 12
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What a version that is compiled leaves open."""
+    """Options for a version that is compiled."""
 
     repository: str | None = None
     flags: str | None = None
@@ -242,8 +242,8 @@ class Choices:
 def compiled(dbms: str, version: str, choices: Choices, progress: Progress) -> Build:
     """Return the build of `DBMS@git:REF` or `DBMS@source:PATH`, compiled if it is not cached.
 
-    Raises UsageError for a DBMS that has no recipe, unknown sources or flags; SlowdustError when
-    something is not installed, or when the build fails.
+    Raises UsageError for a DBMS without a recipe, unknown sources or flags; SlowdustError if a
+    program is not installed or the build fails.
     """
     flags, compiler = flag_set(choices.flags or DEFAULT_FLAGS), find_compiler()
     revision = _revision(dbms, version, choices, progress)
@@ -261,14 +261,14 @@ def compiled(dbms: str, version: str, choices: Choices, progress: Progress) -> B
 
 
 def is_compiled(dbms: str, version: str, choices: Choices) -> bool:
-    """Return whether the cache has the build of sources, with the errors of `compiled`."""
+    """Return whether the cache has the build. Raises the errors of `compiled`."""
     flags, compiler = flag_set(choices.flags or DEFAULT_FLAGS), find_compiler()
     revision = _revision(dbms, version, choices, lambda _: None)
     return _compiled_before(dbms, version, _facts(revision, flags, compiler)) is not None
 
 
 def _revision(dbms: str, version: str, choices: Choices, progress: Progress) -> Revision:
-    """Return the sources of `git:REF` or `source:PATH`; raise UsageError for unknown ones."""
+    """Return the sources of `git:REF` or `source:PATH`. Raises UsageError."""
     if dbms not in _RECIPES:
         raise UsageError(f"{dbms} cannot be built from source: only {', '.join(_RECIPES)} can")
     if version.startswith(GIT):
@@ -277,11 +277,11 @@ def _revision(dbms: str, version: str, choices: Choices, progress: Progress) -> 
 
 
 def _compiled_before(dbms: str, version: str, facts: Compiled) -> Build | None:
-    """Return a build that the cache has; None where it has none that was made in that way."""
+    """Return the cached build with these facts, if any."""
     build = cache.load_folder(_folder(dbms, facts))
     if build is None:
         return None
-    # Another commit may have the same content: the one that was asked for is reported.
+    # Another commit may have the same content: report the requested one.
     shown = msgspec.structs.replace(build.facts, source=_describe(facts), compiled=facts)
     return dataclasses.replace(build, version=version, source=shown.source, facts=shown)
 
@@ -317,7 +317,7 @@ def _digest(*texts: str) -> str:
 
 @dataclass(frozen=True)
 class _Work:
-    """The making of one build in the tree of its repository, flags and compiler."""
+    """One build, in the tree of its repository, flags and compiler."""
 
     dbms: str
     version: str
@@ -331,7 +331,7 @@ class _Work:
         name = f"{self.flags.name}-{_digest(revision.place, self.compiler.version)}"
         place = cache_root() / "trees" / self.dbms / name
         with cache.lock(place, self.progress):
-            end_abandoned(place / _BUILD)
+            stop_abandoned(place / _BUILD)
             place.mkdir(exist_ok=True)
             place.chmod(0o755)
             self.progress(f"exporting {revision.ref or 'the sources'} of {revision.place}")
@@ -356,8 +356,8 @@ class _Work:
                 f"{self.version} of {self.revision.place} has no sources of {self.dbms}: there is "
                 f"no {missing[0]}"
             )
-        workshop = Workshop(source, build, install, self.flags, self.compiler)
-        recipe = make_recipe(workshop)
+        workspace = Workspace(source, build, install, self.flags, self.compiler)
+        recipe = make_recipe(workspace)
         check_programs(recipe.needs)
         shutil.rmtree(install, ignore_errors=True)
         configured, log, configure_log = place / _CONFIGURED, place / LOG, place / _CONFIGURE_LOG
@@ -376,8 +376,8 @@ class _Work:
             runner = self._runner(place, (build, install))
             runner.run(recipe.configure)
             shutil.copyfile(log, configure_log)
-        # A kill leaves files that are newer than their sources and incomplete: make takes them for
-        # whole. What is not marked as configured begins anew.
+        # A kill leaves incomplete files that are newer than their sources, and make would not
+        # rebuild them. So a tree that is not marked as configured is rebuilt from scratch.
         configured.unlink(missing_ok=True)
         try:
             runner.count([*recipe.steps])
@@ -388,7 +388,7 @@ class _Work:
         return install / recipe.installed
 
     def _runner(self, place: Path, owned: tuple[Path, ...]) -> Runner:
-        """Return what runs the commands as the servers' user, who owns the given directories."""
+        """Return a runner as the servers' user, after making that user the owner of `owned`."""
         account = server_account()
         caches = [cache_root() / COMPILER_CACHE] if self.compiler.launcher else []
         for folder in (*owned, *caches):

@@ -1,6 +1,6 @@
-"""Directories of binaries that the user registered by a name, usable as `DBMS@NAME`.
+"""Directories of binaries that the user registered under a name, usable as `DBMS@NAME`.
 
-The names are in `builds.json` of the data directory; the directories stay in place.
+The names are in `builds.json` of the data directory; the directories are not copied.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from slowdust.places import DATA_VARIABLE, data_root, make_enterable
 from slowdust.store.storage import FAULTS, fault, replace_file
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
-"""A name begins with a letter, unlike a version, and has no separator of a contender's name."""
+"""A name begins with a letter, unlike a version, and has no separator of contenders' names."""
 
 
 class _Names(msgspec.Struct):
@@ -39,11 +39,11 @@ def all_registered() -> list[tuple[str, str, Path]]:
 
 
 def register(name: str, directory: Path) -> Build:
-    """Register a directory of binaries by a name, which may replace another directory."""
+    """Register a directory of binaries under a name; replace an earlier directory of that name."""
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{name!r} cannot be the name of a build: begin with a letter, and continue with "
-            "letters, digits, '_', '.' and '-'"
+            f"{name!r} cannot be the name of a build: write a letter, then letters, digits, '_', "
+            "'.' and '-'"
         )
     build = from_directory(directory)
     with _lock():

@@ -1,4 +1,4 @@
-"""The server in a set of binaries: where it is, its hash, its sizes, and the version it prints."""
+"""The server in a set of binaries: its path, hash, sizes and version."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PROGRAM_BEGINNINGS = (b"\x7fELF", b"#!")
 
 
 def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFacts:
-    """Return the facts of a server's binary; raise SlowdustError when it does not run here."""
+    """Return the facts of a server's binary; raise SlowdustError if it does not run here."""
     return BuildFacts(
         source=unpacked.source,
         version=printed_version(server, kind, unpacked.runtime),
@@ -34,7 +34,7 @@ def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFa
 
 
 def printed_version(server: Path, kind: ServerBinary, runtime: Runtime) -> str:
-    """Return the version that a server prints when the account of the servers runs it."""
+    """Return the version that a server prints, run by the servers' account."""
     account = server_account()
     try:
         done = account.run([*runtime.command(server), *kind.version_arguments])
@@ -49,7 +49,7 @@ def printed_version(server: Path, kind: ServerBinary, runtime: Runtime) -> str:
     if done.returncode != 0 or not version:
         lines = (done.stderr or done.stdout).strip().splitlines()
         raise SlowdustError(
-            f"{server} does not print its version, but {lines[-1] if lines else 'nothing'}"
+            f"{server} does not print its version, but: {lines[-1] if lines else 'nothing'}"
         )
     return version.group(1)
 
@@ -61,7 +61,7 @@ def query_server(
     text: str | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Finished:
-    """Run the server with arguments that make it print something and end."""
+    """Run the server with arguments that make it print something and exit."""
     try:
         command = [*build.command(build.server), *arguments]
         return account.run(command, text=text, environment=environment)
@@ -85,7 +85,7 @@ def _is_program(path: Path) -> bool:
 
 
 def _stripped_bytes(binary: Path) -> int | None:
-    """Return the size of a binary without symbols; None for one that is no 64-bit ELF file."""
+    """Return the size of a binary without symbols; None if it is not a 64-bit ELF file."""
     try:
         return read_sizes(binary)[0].stripped_bytes
     except ValueError:
@@ -96,13 +96,13 @@ DIRECTORY_SOURCE = "directory"
 
 
 def from_directory(directory: Path) -> Build:
-    """Return the build in a user's directory, used in place; its version is what it prints.
+    """Return the build in a user's directory, used in place. Its version is the printed one.
 
-    Raises UsageError when the directory holds no server, or several.
+    Raises UsageError if the directory contains no server, or several.
     """
     directory = directory.absolute()
     if not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory of binaries: it does not exist")
+        raise UsageError(f"the directory {directory} does not exist")
     candidates = [
         (catalog, server)
         for catalog in map(catalog_of, known_dbms())
@@ -113,7 +113,7 @@ def from_directory(directory: Path) -> Build:
         raise UsageError(
             f"{directory} is not a directory of binaries: it has no {' or '.join(expected)}"
         )
-    # Servers of two DBMS may have the same name: the version that they print decides.
+    # Servers of two DBMS may have the same file name: the printed version decides.
     builds, refusals = [], []
     for catalog, server in candidates:
         try:
@@ -124,26 +124,26 @@ def from_directory(directory: Path) -> Build:
         raise refusals[0]
     if len(builds) > 1:
         kinds = " and ".join(build.dbms for build in builds)
-        raise UsageError(f"{directory} contains {kinds}: name a directory with only one server")
+        raise UsageError(f"{directory} contains {kinds}: choose a directory with one server")
     return builds[0]
 
 
 def find_server(directory: Path, kind: ServerBinary) -> Path | None:
-    """Find the server's binary below a directory; raise UsageError when there are several."""
+    """Find the server's binary in a directory; raise UsageError if there are several."""
     for pattern in kind.paths:
         servers = sorted(
             path for path in directory.glob(pattern) if path.is_file() and os.access(path, os.X_OK)
         )
         if len(servers) > 1:
             names = ", ".join(str(path.parent) for path in servers)
-            raise UsageError(f"{directory} contains several servers: name one of {names}")
+            raise UsageError(f"{directory} contains several servers: choose one of {names}")
         if servers:
             return servers[0]
     return None
 
 
 def hosted(kind: ServerBinary, runtime: Runtime) -> Runtime:
-    """Complete the runtime of a library by the program that loads it; return others as they are."""
+    """Add the driver to the runtime of a library; return other runtimes unchanged."""
     return dataclasses.replace(runtime, host=runnable_driver()) if kind.is_library else runtime
 
 

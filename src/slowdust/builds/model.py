@@ -1,4 +1,4 @@
-"""A build on this machine, and how its programs are run."""
+"""A build on this machine, and how to run its programs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from slowdust.store.manifest import BuildFacts, Compiled
 
 SYSTEM_LOADER = Path("/lib64/ld-linux-x86-64.so.2")
-"""The dynamic loader of this machine's C library; the ABI of x86-64 fixes its path."""
+"""The dynamic loader of this machine's C library, at the path that the x86-64 ABI defines."""
 
 Progress = Callable[[str], None]
 """A function that shows one line about the work in progress."""
@@ -17,18 +17,18 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Runtime:
-    """The loader and the libraries that came with binaries; empty for those of the machine."""
+    """The loader and the libraries that came with binaries; empty if they use the machine's."""
 
     loader: Path | None = None
-    """The dynamic loader, where the binaries bring their own C library."""
+    """The dynamic loader, if the binaries have their own C library."""
     libraries: tuple[Path, ...] = ()
     host: Path | None = None
-    """The program of Slowdust that loads a library which has no program of its own."""
+    """The driver, if the build is a library that it loads."""
 
     def command(self, program: Path) -> list[str]:
-        """Return the command that runs a program through the loader that finds its libraries.
+        """Return the command that runs a program with its loader and libraries.
 
-        For a library it is that of its host.
+        For a library it runs the host.
         """
         if self.host is not None:
             return [str(self.host), "--library", str(program)]
@@ -40,13 +40,13 @@ class Runtime:
 
 @dataclass(frozen=True)
 class Unpacked:
-    """The unpacked binaries of a build, as a source leaves them."""
+    """The unpacked binaries of a build, from a source."""
 
     binaries: Path
     source: str
     runtime: Runtime = Runtime()
     compiled: Compiled | None = None
-    """How they were compiled with a named set of flags, if they were."""
+    """How they were compiled, if with a named flag set."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Build:
 
     dbms: str
     version: str
-    """The catalog's version ('17.6'), a registered directory's name, or what the server prints."""
+    """The catalog's version ('17.6'), a registered directory's name, or the printed version."""
     root: Path
     source: str
     """The origin of the binaries, as in `BuildFacts.source`."""

@@ -1,7 +1,7 @@
-"""Builds that another machine pushed, known by the names that contenders give them.
+"""Builds that another machine pushed, found by their names in contenders.
 
-A machine that has them needs neither repository, sources, compiler nor network: `builds.resolve`
-looks here first. They are known in a context, or by the file that a variable names.
+A machine with pushed builds needs no repository, sources, compiler or network: `builds.resolve`
+looks here first. They are listed in a context, or in the file that a variable names.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from slowdust.store.manifest import BuildFacts
 from slowdust.store.storage import FAULTS
 
 VARIABLE = "SLOWDUST_PUSHED_BUILDS"
-"""The variable that names a file of them, as `encoded` makes it."""
+"""The variable that names the file with the list, in the format of `encoded`."""
 _NOT_CONTENT = ("build.json", "allocator.json", LOG)
-"""Files of a folder that say how and when it was made."""
+"""Files of a folder about how and when it was made, which are not hashed."""
 
 
 class PushedBuild(msgspec.Struct, kw_only=True, frozen=True):
-    """A build in a folder of the cache, as the machine that resolved it knows it."""
+    """A build in a folder of the cache, described by the machine that resolved it."""
 
     name: str
-    """The build as contenders name it, see `name_of`."""
+    """The build's name in contenders, see `build_name`."""
     folder: str
     sha256: str
     version: str
@@ -46,7 +46,7 @@ class PushedBuild(msgspec.Struct, kw_only=True, frozen=True):
 _known: ContextVar[tuple[PushedBuild, ...]] = ContextVar("pushed_builds", default=())
 
 
-def name_of(dbms: str, version: str, flags: str | None) -> str:
+def build_name(dbms: str, version: str, flags: str | None) -> str:
     """Return the name of a build: 'postgres@17.6', 'postgres@git:main+o3'."""
     return f"{dbms}@{version}" + (f"+{flags}" if flags else "")
 
@@ -67,9 +67,9 @@ def encoded(builds: Sequence[PushedBuild]) -> bytes:
 def find(dbms: str, version: str, flags: str | None) -> Build | None:
     """Return the pushed build of a name; None if no build of that name was pushed.
 
-    Raises SlowdustError if its folder is not in the cache, or has another content.
+    Raises SlowdustError if its folder is not in the cache, or does not match the checksum.
     """
-    name = name_of(dbms, version, flags)
+    name = build_name(dbms, version, flags)
     found = next((each for each in (*_known.get(), *_of_file()) if each.name == name), None)
     return None if found is None else _loaded(found)
 
@@ -81,26 +81,25 @@ def _of_file() -> list[PushedBuild]:
     try:
         return msgspec.json.decode(Path(path).read_bytes(), type=list[PushedBuild])
     except (OSError, *FAULTS) as error:
-        raise SlowdustError(f"cannot read the list of pushed builds, {path}: {error}") from error
+        raise SlowdustError(f"cannot read the list of pushed builds {path}: {error}") from error
 
 
 def _loaded(found: PushedBuild) -> Build:
     folder = within(cache_root(), *PurePosixPath(found.folder).parts)
     build = cache.load_folder(folder)
     if build is None:
-        raise SlowdustError(f"{found.name} was pushed, but is not in {folder}")
-    if content_of(folder) != found.sha256:
+        raise SlowdustError(f"the pushed build {found.name} is missing in {folder}")
+    if hash_folder(folder) != found.sha256:
         raise SlowdustError(
             f"{folder} does not match the checksum that the head sent for {found.name}"
         )
     return replace(build, version=found.version, source=found.facts.source, facts=found.facts)
 
 
-def content_of(root: Path) -> str:
-    """Return the SHA-256 of what is in a folder of the cache: paths, rights and contents.
+def hash_folder(root: Path) -> str:
+    """Return the SHA-256 of a folder of the cache: paths, permissions and contents.
 
-    Its description and the log of its compilation do not count. Raises OSError if it cannot be
-    read.
+    The record and the log of the compilation are excluded. Raises OSError.
     """
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*")):

@@ -1,4 +1,4 @@
-"""Recipes of servers, named sets of compiler flags, and the compilers of this machine."""
+"""Recipes for compiling servers, named flag sets, and the compilers of this machine."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from slowdust.store.manifest import BuildFacts
 
 @dataclass(frozen=True)
 class FlagSet:
-    """Options of the C and C++ compilers, and what they are for."""
+    """Options for the C and C++ compilers, and their purpose."""
 
     name: str
     options: tuple[str, ...]
     purpose: str
     assertions: bool = False
-    """Whether the server's own assertions are compiled in."""
+    """Whether the server's assertions are enabled."""
     archiver: str = "ar"
-    """The program that makes static libraries of the compiler's objects."""
+    """The program that makes static libraries from the compiler's objects."""
     across_files: bool = False
-    """Whether it is for programs of several files."""
+    """Whether it needs a program of several files."""
 
 
 FLAG_SETS = {
     flags.name: flags
     for flags in (
-        FlagSet("o2", ("-O2",), "what distributions use"),
+        FlagSet("o2", ("-O2",), "as in Linux distributions"),
         FlagSet(
             "o2nofp",
             ("-O2", "-fno-omit-frame-pointer"),
-            "-O2 that keeps frame pointers, for cheap call stacks",
+            "-O2 with frame pointers, for cheap call stacks",
         ),
-        FlagSet("o3", ("-O3",), "more inlining, and loops with vector instructions"),
+        FlagSet("o3", ("-O3",), "more inlining and vectorized loops"),
         FlagSet(
             "lto",
             ("-O2", "-flto=auto"),
-            "-O2 across files, when linking",
+            "-O2 with link-time optimization across files",
             archiver="gcc-ar",
             across_files=True,
         ),
@@ -64,13 +64,13 @@ def flag_set(name: str) -> FlagSet:
 
 
 def with_flags(version: str, facts: BuildFacts) -> str:
-    """Return a version with the flags that it was compiled with, unless they are the default."""
+    """Return a version with its flag set, unless that is the default."""
     flags = facts.compiled.flags if facts.compiled else DEFAULT_FLAGS
     return version if flags == DEFAULT_FLAGS else f"{version}+{flags}"
 
 
 _LOOKED_AT = 200
-"""Lines at the end of a log, among which the reason of a failure is."""
+"""Lines at the end of a log that are searched for the reason of a failure."""
 _REMEDIES = (
     (r"C compiler cannot create executables|stdio\.h: No such file", "gcc libc6-dev"),
     (r"No CMAKE_CXX_COMPILER could be found|CMAKE_CXX_COMPILER-NOTFOUND", "g++"),
@@ -88,26 +88,26 @@ _REMEDIES = (
     (r"[Pp]kg-config not found|Could NOT find PkgConfig", "pkg-config"),
     (r"lto-wrapper|plugin needed to handle lto", "gcc binutils"),
 )
-"""Pattern of a line of a log -> packages of Debian."""
+"""Pattern in a log -> Debian packages."""
 
 
 def check_programs(needs: Mapping[str, str]) -> None:
-    """Raise HostError when a program is not installed; `needs` is program -> package."""
+    """Raise HostError if a program is not installed; `needs` is program -> package."""
     absent = [program for program in needs if shutil.which(program) is None]
     if absent:
         packages = " ".join(dict.fromkeys(needs[program] for program in absent))
         raise HostError(
-            f"building from source needs {', '.join(absent)}, not installed here: install it, "
-            f"for example by `sudo apt install {packages}`"
+            f"building from source needs {', '.join(absent)}, not installed here: run for example "
+            f"`sudo apt install {packages}`"
         )
 
 
 def remedy(log: Sequence[str]) -> str | None:
-    """Return what to install according to the last lines of a log; None where that is not known."""
+    """Return a hint what to install, from the last lines of a log, if any."""
     text = "\n".join(log[-_LOOKED_AT:])
     for pattern, packages in _REMEDIES:
         if re.search(pattern, text):
-            return f"this may bring what it needs: `sudo apt install {packages}`"
+            return f"try `sudo apt install {packages}`"
     return None
 
 
@@ -116,9 +116,9 @@ _PACKAGES = {_C: "gcc libc6-dev", _CXX: "g++", "clang": "clang", "clang++": "cla
 
 
 def find_compiler() -> Compiler:
-    """Return the compilers that the variables CC and CXX name, else gcc and g++.
+    """Return the compilers in the variables CC and CXX, by default gcc and g++.
 
-    Raises SlowdustError when one is not installed, or does not run.
+    Raises SlowdustError if one is not installed or does not run.
     """
     c, cxx = _program("CC", _C), _program("CXX", _CXX)
     check_programs({program: _PACKAGES.get(program, program) for program in (c, cxx)})
@@ -135,7 +135,7 @@ def _program(variable: str, default: str) -> str:
     program = os.environ.get(variable) or default
     if len(program.split()) > 1:
         raise SlowdustError(
-            f"{variable}={program}: name one program; options of compilers are sets of --flags"
+            f"{variable}={program}: write one program without options; use --flags for options"
         )
     return program
 
@@ -162,31 +162,31 @@ class Compiler:
     c: str
     cxx: str
     version: str
-    """The first line that it prints about itself: 'gcc (Debian 12.2.0-14+deb12u1) 12.2.0'."""
+    """The first line of its version: 'gcc (Debian 12.2.0-14+deb12u1) 12.2.0'."""
     launcher: str | None = None
 
 
 @dataclass(frozen=True)
-class Workshop:
-    """The directories of one build, and what compiles there."""
+class Workspace:
+    """The directories of one build, its flags and compiler."""
 
     source: Path
-    """The sources, which the build does not change."""
+    """The sources, which the build does not modify."""
     build: Path
     install: Path
-    """The root of the file system that the build is installed into."""
+    """The root directory to install into (DESTDIR)."""
     flags: FlagSet
     compiler: Compiler
 
     @property
     def jobs(self) -> str:
-        """The option for as many compilers at a time as there are CPUs for this process."""
+        """The option for one job per CPU of this process."""
         return f"-j{len(os.sched_getaffinity(0))}"
 
 
 @dataclass(frozen=True)
 class Step:
-    """A command, and the word for what it does."""
+    """A command and its phase."""
 
     phase: str
     """'configuring', 'compiling', 'installing'."""
@@ -198,15 +198,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The commands that make a server of its sources; they run in the directory of objects."""
+    """The commands that compile a server; they run in `Workspace.build`."""
 
     needs: Mapping[str, str]
     configure: Step
-    """Runs once for a directory of objects."""
+    """Runs once for a build directory."""
     steps: Sequence[Step]
-    """Run for every revision, and compile again what has changed."""
+    """Run for every revision, and recompile changed files."""
     installed: str
-    """The build's directory, relative to `Workshop.install`."""
+    """The path of the installed build in `Workspace.install`."""
 
 
 _POSTGRES_PREFIX = "usr/local/pgsql"
@@ -219,27 +219,30 @@ _PARTS = (
     "bin/initdb",
     "pl/plpgsql/src",
 )
-"""Folders of `src/` of which initdb and the server are made; make adds what they depend on."""
+"""Folders of `src/` with initdb and the server; make adds their dependencies."""
 _GENERATORS = {"bison": "bison", "flex": "flex"}
 _FOR_MESON = "meson.build"
 _GENERATED = "src/backend/parser/gram.c"
-"""A file that archives of releases before 17 contain and repositories do not."""
-# The loader finds libpq beside the programs, wherever the build is moved.
+"""A generated file that release archives before 17 contain."""
+# The loader finds libpq relative to the programs, so that the build can be moved.
 _LIBRARY_PATH = {"LD_RUN_PATH": "$ORIGIN/../lib"}
 
 
-def postgres(workshop: Workshop) -> Recipe:
-    has_meson = (workshop.source / _FOR_MESON).is_file() and shutil.which("meson") is not None
-    return _meson(workshop) if has_meson else _make(workshop)
+_MESON_INSTALL = ("meson", "install", "--quiet", "--no-rebuild", "--destdir")
 
 
-def _make(workshop: Workshop) -> Recipe:
-    compiler, flags = workshop.compiler, workshop.flags
-    text = (workshop.source / "configure").read_text(errors="replace", encoding="utf-8")
+def postgres(workspace: Workspace) -> Recipe:
+    has_meson = (workspace.source / _FOR_MESON).is_file() and shutil.which("meson") is not None
+    return _meson(workspace) if has_meson else _make(workspace)
+
+
+def _make(workspace: Workspace) -> Recipe:
+    compiler, flags = workspace.compiler, workspace.flags
+    text = (workspace.source / "configure").read_text(errors="replace", encoding="utf-8")
     command = [
-        str(workshop.source / "configure"),
+        str(workspace.source / "configure"),
         f"--prefix=/{_POSTGRES_PREFIX}",
-        # A later commit is compiled in the same directory: make has to know what includes what.
+        # Later commits are compiled in the same directory: make needs header dependencies.
         "--enable-depend",
         "--disable-rpath",
         "--without-readline",
@@ -250,37 +253,37 @@ def _make(workshop: Workshop) -> Recipe:
         f"CFLAGS={' '.join(flags.options)}",
         f"AR={flags.archiver}",
     ]
-    generators = {} if (workshop.source / _GENERATED).is_file() else _GENERATORS
+    generators = {} if (workspace.source / _GENERATED).is_file() else _GENERATORS
     return Recipe(
         needs={"make": "make", "perl": "perl", **generators},
         configure=Step("configuring", command),
-        steps=[*_make_steps(workshop)],
+        steps=[*_make_steps(workspace)],
         installed=_POSTGRES_PREFIX,
     )
 
 
-def _make_steps(workshop: Workshop) -> Iterator[Step]:
-    # Every file includes headers that are made of the catalog.
+def _make_steps(workspace: Workspace) -> Iterator[Step]:
+    # All files include headers that are generated from the catalog.
     yield Step("compiling", ["make", "-C", "src/backend", "generated-headers"])
     for part in _PARTS:
         command = ["make", "-C", f"src/{part}", "all"]
         preview = [*command, "--dry-run", "--keep-going"]
-        yield Step("compiling", [*command, workshop.jobs], _LIBRARY_PATH, preview)
+        yield Step("compiling", [*command, workspace.jobs], _LIBRARY_PATH, preview)
     for part in _PARTS:
-        # Without jobs: installing two programs at once may make the same folder.
-        command = ["make", "-C", f"src/{part}", "install", f"DESTDIR={workshop.install}"]
+        # Without -j: two programs may create the same folder at the same time.
+        command = ["make", "-C", f"src/{part}", "install", f"DESTDIR={workspace.install}"]
         yield Step("installing", command, _LIBRARY_PATH)
 
 
-def _meson(workshop: Workshop) -> Recipe:
-    flags, compiler = workshop.flags, workshop.compiler
+def _meson(workspace: Workspace) -> Recipe:
+    flags, compiler = workspace.flags, workspace.compiler
     command = [
         "meson",
         "setup",
-        str(workshop.build),
-        str(workshop.source),
+        str(workspace.build),
+        str(workspace.source),
         f"--prefix=/{_POSTGRES_PREFIX}",
-        # Debian's own layout of libraries is not that of a directory of binaries.
+        # On Debian the default is a folder for the architecture.
         "--libdir=lib",
         "--buildtype=plain",
         "--auto-features=disabled",
@@ -299,10 +302,10 @@ def _meson(workshop: Workshop) -> Recipe:
         needs={"meson": "meson", "ninja": "ninja-build", "perl": "perl", **_GENERATORS},
         configure=Step("configuring", command, environment),
         steps=[
-            Step("compiling", ["ninja", workshop.jobs], _LIBRARY_PATH),
+            Step("compiling", ["ninja", workspace.jobs], _LIBRARY_PATH),
             Step(
                 "installing",
-                ["meson", "install", "--quiet", "--no-rebuild", "--destdir", str(workshop.install)],
+                [*_MESON_INSTALL, str(workspace.install)],
             ),
         ],
         installed=_POSTGRES_PREFIX,
@@ -318,7 +321,7 @@ _COMMON = (
 )
 _MYSQL = ("-DWITH_ROUTER=OFF", "-DWITH_SSL=system", "-DFORCE_UNSUPPORTED_COMPILER=1")
 _MARIADB = (
-    # The sources are not a repository: there is nothing to update.
+    # The sources are not a repository, so submodules cannot be updated.
     "-DUPDATE_SUBMODULES=OFF",
     "-DWITH_SSL=bundled",
     "-DWITH_WSREP=OFF",
@@ -329,46 +332,46 @@ _MARIADB = (
 )
 
 
-def mysql(workshop: Workshop) -> Recipe:
-    bundled = (workshop.source / "boost").is_dir() or (
-        workshop.source / "extra/boost"
+def mysql(workspace: Workspace) -> Recipe:
+    bundled = (workspace.source / "boost").is_dir() or (
+        workspace.source / "extra/boost"
     ).is_dir()  # since 8.3
-    boost = () if bundled else ("-DDOWNLOAD_BOOST=1", f"-DWITH_BOOST={workshop.build / 'boost'}")
-    return _cmake(workshop, (*_MYSQL, *boost))
+    boost = () if bundled else ("-DDOWNLOAD_BOOST=1", f"-DWITH_BOOST={workspace.build / 'boost'}")
+    return _cmake(workspace, (*_MYSQL, *boost))
 
 
-def mariadb(workshop: Workshop) -> Recipe:
-    return _cmake(workshop, _MARIADB)
+def mariadb(workspace: Workspace) -> Recipe:
+    return _cmake(workspace, _MARIADB)
 
 
-def _cmake(workshop: Workshop, own: tuple[str, ...]) -> Recipe:
+def _cmake(workspace: Workspace, own: tuple[str, ...]) -> Recipe:
     ninja = shutil.which("ninja")
-    build = str(workshop.build)
+    build = str(workspace.build)
     return Recipe(
         needs=_NEEDS if ninja else {**_NEEDS, "make": "make"},
         configure=Step(
             "configuring",
             [
                 "cmake",
-                f"-S{workshop.source}",
+                f"-S{workspace.source}",
                 f"-B{build}",
                 f"-G{'Ninja' if ninja else 'Unix Makefiles'}",
                 *_COMMON,
                 *own,
-                *_compiler_options(workshop),
+                *_compiler_options(workspace),
             ],
         ),
         steps=[
-            Step("compiling", ["cmake", "--build", build, workshop.jobs]),
-            Step("installing", ["cmake", "--install", build], {"DESTDIR": str(workshop.install)}),
+            Step("compiling", ["cmake", "--build", build, workspace.jobs]),
+            Step("installing", ["cmake", "--install", build], {"DESTDIR": str(workspace.install)}),
         ],
         installed=_MYSQL_PREFIX,
     )
 
 
-def _compiler_options(workshop: Workshop) -> list[str]:
-    compiler, flags = workshop.compiler, workshop.flags
-    # The type decides what the project defines; its own options are replaced by those of the set.
+def _compiler_options(workspace: Workspace) -> list[str]:
+    compiler, flags = workspace.compiler, workspace.flags
+    # The build type decides the project's definitions; the flag set replaces its compiler options.
     kind = "Debug" if flags.assertions else "Release"
     options = " ".join([*flags.options, *([] if flags.assertions else ["-DNDEBUG"])])
     result = [

@@ -1,6 +1,6 @@
 """The sources of a build: commits of repositories, directories and archives, and their trees.
 
-Of a repository at a URL a mirror is kept in the cache.
+The cache keeps a mirror of each repository at a URL.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from slowdust.unpacking import Tree, inside, open_to_all, unpack
 
 GIT = "git:"
 DIRECTORY = "source:"
-"""What a version begins with that is compiled: `git:REF`, `source:DIRECTORY` or an archive."""
+"""Prefixes of versions to compile: `git:REF`, `source:DIRECTORY`, `source:ARCHIVE`."""
 
 
 @dataclass(frozen=True)
 class Revision:
-    """Sources of one content."""
+    """The sources of one build."""
 
     place: str
     """The repository, directory or archive."""
@@ -44,7 +44,7 @@ class Revision:
     export: Callable[[Path], None]
     """Writes the sources into a new folder."""
     ref: str | None = None
-    """The name by which a commit was asked for; with the next two, None without a repository."""
+    """The requested name of a commit; without a repository there is no ref, commit or subject."""
     commit: str | None = None
     subject: str | None = None
 
@@ -57,23 +57,23 @@ _LAST_ERROR = first_match(r"(?s).*^((?:fatal|error):[^\n]*)")
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Run git in a folder and return its output; raise SlowdustError with git's own message."""
+    """Run git in a folder and return its output. Raises SlowdustError with git's message."""
     command = ["git", "-c", "core.quotePath=off", *arguments]
     try:
         return run_client(command, folder, _LAST_ERROR)
     except SourceUnavailable as error:
         if shutil.which("git") is None:
             raise SlowdustError(
-                "builds from a repository need git, which is not installed: install it, for "
-                "example by `sudo apt install git`"
+                "builds from a repository need git, not installed here: run for example "
+                "`sudo apt install git`"
             ) from None
         raise SlowdustError(str(error)) from None
 
 
 def sources_at(version: str) -> Revision:
-    """Return the sources that `source:PATH` names, as they are now.
+    """Return the current sources of `source:PATH`.
 
-    Of a clone those files are taken that git would track. Raises UsageError when PATH does not
+    In a clone these are the files that git does not ignore. Raises UsageError if PATH does not
     exist.
     """
     path = named_path(version.removeprefix(DIRECTORY)).absolute()
@@ -83,7 +83,7 @@ def sources_at(version: str) -> Revision:
         files = _files(path)
         content, export = _content(path, files), functools.partial(_copy, path, files)
     else:
-        raise UsageError(f"{path} is no directory or archive of sources: it does not exist")
+        raise UsageError(f"the sources {path} do not exist")
     return Revision(str(path), content, export)
 
 
@@ -99,8 +99,8 @@ def _files(root: Path) -> list[str]:
 def _is_file(path: Path) -> bool:
     if path.is_dir():
         raise SlowdustError(
-            f"{path} is a submodule, of which a directory has no list of files: commit what you "
-            "changed, and write DBMS@git:REF"
+            f"{path} is a submodule, which `source:` cannot build: commit your changes and write "
+            "DBMS@git:REF"
         )
     return path.is_file()
 
@@ -139,10 +139,10 @@ _PROGRAM_MODE, _FILE_MODE = 0o755, 0o644
 
 
 def update_tree(tree: Path, revision: Revision) -> None:
-    """Make the tree's sources those of a revision; files that stay the same are not touched.
+    """Change the tree's sources to a revision; do not touch unchanged files.
 
-    Files that change together get one time, since a repository has no times: a file that is
-    generated from another, and stored beside it, must not look older.
+    All changed files get the same time: a stored file that is generated from another one must not
+    be older than it.
     """
     incoming, source = tree / _INCOMING, tree / SOURCE
     shutil.rmtree(incoming, ignore_errors=True)
@@ -186,22 +186,22 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 class Depth(Enum):
-    """How much of a repository at a URL is fetched."""
+    """How much of a repository at a URL to fetch."""
 
     COMMIT = "commit"
-    """The commit alone, where the repository gives it out."""
+    """Only the commit, if the server allows it."""
     HISTORY = "history"
 
 
 def commit_of(repository: str | None, version: str, progress: Progress) -> Revision:
-    """Return the commit that `git:REF` names in a repository.
+    """Return the commit of `git:REF` in a repository.
 
-    Raises UsageError without a repository, or when it has no such commit.
+    Raises UsageError without a repository or for an unknown commit.
     """
     ref = version.removeprefix(GIT)
     if repository is None:
         raise UsageError(
-            f"{version} needs a repository: give --repo a clone or a URL (`repo` in a file)"
+            f"{version} needs a repository: add --repo with a clone or a URL (`repo` in a file)"
         )
     folder, commit = located(repository, ref, Depth.COMMIT, progress)
     tree = git(folder, "rev-parse", f"{commit}^{{tree}}").strip()
@@ -218,40 +218,39 @@ def commit_of(repository: str | None, version: str, progress: Progress) -> Revis
 def located(repository: str, ref: str, depth: Depth, progress: Progress) -> tuple[Path, str]:
     """Return the directory of a repository, a mirror for a URL, and the hash of a commit in it.
 
-    Raises UsageError when it has no such commit.
+    Raises UsageError for an unknown commit.
     """
     check_repository(repository)
     if _is_url(repository):
         return _fetched(repository, ref, depth, progress)
     folder = named_path(repository).absolute()
     if not folder.is_dir():
-        raise UsageError(f"{repository} is no clone of a repository: it does not exist")
+        raise UsageError(f"the repository {repository} does not exist")
     commit = _commit(folder, ref) or _commit(folder, f"origin/{ref}")
     if commit is None:
-        git(folder, "rev-parse", "--git-dir")  # a directory that is no repository has git's message
+        git(folder, "rev-parse", "--git-dir")  # fails with git's message without a repository
         names = git(
             folder, "for-each-ref", "--count=8", "--sort=-creatordate", "--format=%(refname)"
         )
         known = [name.split("/", 2)[2] for name in names.splitlines()]
         raise UsageError(
-            f"{folder} has no commit {ref}; the newest names in it are {', '.join(known) or 'none'}"
+            f"{folder} has no commit {ref}; its newest names are {', '.join(known) or 'none'}"
         )
     return folder, commit
 
 
 def check_repository(repository: str) -> None:
-    """Refuse an address with a password, or with the user of a web address, who may be a token.
+    """Raise UsageError for an address with a password, or a web address with a user.
 
-    The address is stored with the results, and git shows it in process lists. Raises UsageError if
-    it has one. The message does not have it.
+    The user may be a token. The address is stored with the results, and git shows it in process
+    lists. The message does not contain the secret.
     """
     if _is_url(repository) and (hidden := shown(_as_address(repository))) != _as_address(
         repository
     ):
         raise UsageError(
-            f"'{hidden}': a repository's address cannot have a user's password or token, which "
-            "would be stored with the results: leave it out, and let git know it (git help "
-            "credentials)"
+            f"'{hidden}': a password or token in a repository's address would be stored with the "
+            "results: remove it, and store it in git's credentials (git help credentials)"
         )
 
 
@@ -275,25 +274,25 @@ def _commit(folder: Path, ref: str) -> str | None:
 
 
 def _fetched(url: str, ref: str, depth: Depth, progress: Progress) -> tuple[Path, str]:
-    """Return the mirror of a URL and a commit in it, fetched where it may have moved."""
+    """Return the mirror of a URL and a commit in it; fetch names, which may have moved."""
     name = re.sub(r"[^A-Za-z0-9]+", "-", url).strip("-")[-40:]
     digest = hashlib.sha256(url.encode()).hexdigest()[:8]
     mirror = cache_root() / "repositories" / f"{name}-{digest}"
     with cache.lock(mirror, progress) as report:
         mirror.mkdir(exist_ok=True)
-        git(mirror, "init", "--quiet", "--bare")  # does nothing where it is one already
+        git(mirror, "init", "--quiet", "--bare")  # does nothing if it exists
         enough = depth is Depth.COMMIT or not (mirror / "shallow").exists()
         if enough and _COMMIT.fullmatch(ref) and (commit := _commit(mirror, ref)):
             return mirror, commit
         if depth is Depth.COMMIT:
             report(f"fetching {ref} of {url}")
             try:
-                # The history is not needed, and long.
+                # The history is not needed.
                 git(mirror, "fetch", "--quiet", "--depth=1", "--", url, ref)
                 return mirror, git(mirror, "rev-parse", "FETCH_HEAD^{commit}").strip()
             except SlowdustError:
-                # Only names and whole hashes can be asked for; REF~1 needs the history.
-                report(f"fetching all of {url}, which has no name {ref}")
+                # Servers accept only names and full hashes; REF~1 needs the history.
+                report(f"fetching all of {url}, to look for {ref}")
         else:
             report(f"fetching all of {url}")
         unshallow = ["--unshallow"] if (mirror / "shallow").exists() else []
@@ -305,14 +304,14 @@ def _fetched(url: str, ref: str, depth: Depth, progress: Progress) -> tuple[Path
 
 
 def _export(repository: Path, commit: str, folder: Path) -> None:
-    """Write the files of a commit into a new folder, with those of its submodules."""
+    """Write the files of a commit and its submodules into a new folder."""
     command = ["git", "archive", "--format=tar", commit]
     with subprocess.Popen(command, cwd=repository, stdout=subprocess.PIPE) as archive:
         assert archive.stdout is not None
         tree = Tree(folder)
         tree.add_stream(archive.stdout, f"commit {commit[:12]}")
         tree.finish()
-        archive.stdout.read()  # what follows the archive's end
+        archive.stdout.read()  # padding after the archive's end
     if archive.returncode != 0:
         raise SlowdustError(f"git cannot export commit {commit[:12]} of {repository}")
     for path, linked in _submodules(repository, commit):
@@ -326,7 +325,7 @@ def _submodules(repository: Path, commit: str) -> list[tuple[str, str]]:
 
 
 def _submodule(repository: Path, folder: Path, path: str) -> Path:
-    """Return the repository of a submodule, which lies in a clone that has checked it out."""
+    """Return the repository of a submodule, in a clone that has checked it out."""
     settings = git(folder, "config", "--file", ".gitmodules", "--list").splitlines()
     names = [
         key.removeprefix("submodule.").removesuffix(".path")
@@ -337,8 +336,8 @@ def _submodule(repository: Path, folder: Path, path: str) -> Path:
     module = inside(directory / "modules", names[0]) if names else None
     if module is None or not module.is_dir():
         raise SlowdustError(
-            f"the submodule {path} is not in {repository}: give --repo a clone in which "
-            "`git submodule update --init --recursive` was run"
+            f"the submodule {path} is not in {repository}: run `git submodule update --init "
+            "--recursive` in a clone, and give it to --repo"
         )
     return module
 
@@ -350,7 +349,7 @@ _MOST_FILES = 30
 
 @dataclass(frozen=True)
 class Commit:
-    """What a repository says of a commit."""
+    """A commit of a repository."""
 
     commit: str
     author: str
@@ -364,9 +363,8 @@ def commits_between(
 ) -> tuple[Path, list[Commit]]:
     """Return the repository's directory and the commits from `good` to `bad`, the oldest first.
 
-    Of a merge only the first parent counts, so that each commit follows from the one before it.
-    Raises UsageError if it has no such commits, or `good` is not among the first parents that led
-    to `bad`.
+    Only first parents of merges are followed, so that each commit is a change to the one before it.
+    Raises UsageError for unknown commits, or if `good` is not on the first-parent history of `bad`.
     """
     folder, first = located(repository, good, Depth.HISTORY, progress)
     _, last = located(repository, bad, Depth.HISTORY, progress)
@@ -378,25 +376,21 @@ def commits_between(
     begin = git(folder, "rev-parse", f"{listed[0].commit}^").strip()
     if begin != first:
         raise UsageError(
-            f"{good} ({first[:12]}) is not among the first parents that lead to {bad} "
-            f"({last[:12]}): they leave its history at {_fork(folder, first, last)}, which can be "
-            "the good one"
+            f"{good} ({first[:12]}) is not on the first-parent history of {bad} ({last[:12]}): "
+            f"choose the commit where they fork, {_fork(folder, first, last)}, as the good one"
         )
     return folder, [*_logged(folder, "-1", first), *listed]
 
 
 def newest_commit(repository: str, ref: str, progress: Progress) -> Commit:
-    """Return the commit that a name of a repository leads to now.
-
-    Raises UsageError if it has no such commit.
-    """
+    """Return a name's current commit in a repository. Raises UsageError for an unknown name."""
     folder, commit = located(repository, ref, Depth.HISTORY, progress)
     return _logged(folder, "-1", commit)[0]
 
 
 def _logged(folder: Path, *arguments: str) -> list[Commit]:
     options = ("--first-parent", "--no-show-signature", f"--format={_FORMAT}")
-    # Subjects may have characters that end lines elsewhere.
+    # Subjects may contain other line separators.
     fields = git(folder, "log", *options, *arguments).split("\0")[:-1]
     rows = zip(*[iter(fields)] * _FIELDS, strict=True)
     return [Commit(commit.lstrip("\n"), *rest) for commit, *rest in rows]
@@ -409,6 +403,6 @@ def _fork(folder: Path, first: str, last: str) -> str:
 
 
 def diff_stat(folder: Path, commit: str) -> str:
-    """Return the files that a commit changed, with the numbers of lines, as git prints them."""
+    """Return git's list of the files that a commit changed, with numbers of lines."""
     stat = ("--stat=100", f"--stat-count={_MOST_FILES}", "--no-color", "--no-show-signature")
     return git(folder, "show", *stat, "--format=", "--first-parent", "-m", commit).strip("\n")

@@ -1,4 +1,4 @@
-"""The sizes of builds and of build trees, and the builds that patterns stand for."""
+"""The sizes of builds and build trees, and the builds that match patterns."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from slowdust.store.sizes import BuildSizes, ObjectFile, ObjectFolder, TreeSizes
 from slowdust.versions import version_order
 
 _PLUGIN_FOLDERS = ("plugin", "postgresql")
-"""Folders of a build in which every shared library is loaded on demand."""
+"""Folders of a build with shared libraries that are all loaded on demand."""
 
 
-def sizes_of(build: Build) -> BuildSizes:
+def measure_build(build: Build) -> BuildSizes:
     """Return the sizes of a build, from the headers of its files.
 
-    Raises SlowdustError if the server's binary is not an ELF file of 64 bits.
+    Raises SlowdustError if the server's binary is not a 64-bit ELF file.
     """
     try:
         server, needed = elf.read_sizes(build.server)
@@ -57,24 +57,24 @@ def _linked(needed: tuple[str, ...], by_name: dict[str, Path]) -> dict[str, Path
         try:
             names += elf.read_sizes(by_name[name])[1]
         except (OSError, ValueError):
-            continue  # a script of the linker, which needs nothing
+            continue  # a linker script, which has no dependencies
     return linked
 
 
 _LARGEST = 20
 
 
-def sizes_of_tree(directory: Path) -> TreeSizes:
-    """Return the sizes of all object files (`*.o`) and static libraries (`*.a`) below a directory.
+def measure_tree(directory: Path) -> TreeSizes:
+    """Return the sizes of all object files (`*.o`) and static libraries (`*.a`) in a directory.
 
-    Files that are called so and are something else are left out. Links are not followed. Raises
-    UsageError if there are none.
+    Other files with these names are excluded. Links are not followed. Raises UsageError if there
+    are no such files.
     """
     objects = _files(directory, "*.o", elf.is_elf)
     libraries = _files(directory, "*.a", _is_library)
     if not (objects or libraries):
         raise UsageError(
-            f"{directory} is no build tree: it has neither object files (*.o) nor static libraries "
+            f"{directory} is not a build tree: it has no object files (*.o) or static libraries "
             "(*.a)"
         )
     folders: dict[str, tuple[list[ObjectFile], list[ObjectFile]]] = {}
@@ -117,11 +117,11 @@ def _folder(
 
 
 class Choice(NamedTuple):
-    """A build that a pattern stands for."""
+    """A build that matches a pattern."""
 
     dbms: str
     version: str
-    at_hand: bool
+    available: bool
     """Whether it is fetched, compiled or a directory."""
     folder: Path | None = None
     """The folder of a compiled build in the cache."""
@@ -131,24 +131,24 @@ class Choice(NamedTuple):
         return f"{self.dbms}@{self.version}"
 
     def build(self, progress: Progress) -> Build:
-        """Return the build, fetched if it is not at hand.
+        """Return the build, fetched if necessary.
 
-        Raises SlowdustError if it cannot be had, or does not run here.
+        Raises SlowdustError if it cannot be fetched or does not run here.
         """
         if self.folder is None:
             return resolve(self.dbms, self.version, progress)
         build = cache.load_folder(self.folder)
         if build is None:
-            raise SlowdustError(f"it is no longer in the cache {self.folder}")
+            raise SlowdustError(f"{self.name} is no longer in the cache ({self.folder})")
         return dataclasses.replace(build, version=self.version)
 
 
 def chosen_builds(patterns: Sequence[str]) -> list[Choice]:
-    """Return the builds that any of the patterns names, by DBMS, then in the order of versions.
+    """Return the builds that match any of the patterns, by DBMS, then by version.
 
-    Compiled builds follow those of the catalog, in the order in which they were made. A pattern is
-    a name in which `*`, `?` and `[...]` stand for letters, as in 'mysql@8.*'. Raises UsageError for
-    a pattern that names no build.
+    Compiled builds follow the builds of the catalog, in the order of their compilation. A pattern
+    is a name with the wildcards `*`, `?` and `[...]`, such as 'mysql@8.*'. Raises UsageError for a
+    pattern without a match.
     """
     known = list(_all_builds())
     unmatched = [
@@ -158,16 +158,16 @@ def chosen_builds(patterns: Sequence[str]) -> list[Choice]:
     ]
     if unmatched:
         raise UsageError(
-            f"no build is called {unmatched[0]}: `slowdust builds list` shows all; write a pattern "
+            f"no build matches {unmatched[0]}: `slowdust builds list` shows all; write a pattern "
             "in quotes, for example 'mysql@8.*'"
         )
     return [b for b in known if any(fnmatchcase(b.name, pattern) for pattern in patterns)]
 
 
 def expected_bytes(missing: Sequence[Choice]) -> int | None:
-    """Return how much disk fetching takes, by the median of builds at hand of the same DBMS.
+    """Return the expected disk space of builds to fetch, by the median build of their DBMS.
 
-    None where there are none of one of them.
+    None if one DBMS has no fetched build.
     """
     total = 0.0
     for build in missing:
@@ -189,8 +189,8 @@ def _all_builds() -> Iterator[Choice]:
         for version in sorted(known | fetched, key=version_order):
             yield Choice(dbms, version, version in fetched)
         for name in sorted(directories.registered(dbms)):
-            yield Choice(dbms, name, at_hand=True)
+            yield Choice(dbms, name, available=True)
         compiled = sorted(cache.compiled_records(dbms).items(), key=lambda item: item[1].fetched)
         for folder, record in compiled:
             label = with_flags(record.version, record.facts)
-            yield Choice(dbms, label, at_hand=True, folder=folder)
+            yield Choice(dbms, label, available=True, folder=folder)

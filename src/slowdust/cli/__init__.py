@@ -1,1 +1,1 @@
-"""The command line, with one module per command."""
+"""The command line: commands and options as data, and a module for each family of commands."""

@@ -1,4 +1,4 @@
-"""`slowdust builds`: the available, fetched and registered server binaries and allocators."""
+"""`slowdust builds`: available, fetched and registered server binaries and allocators."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from slowdust.builds.catalog import catalog_of, known_dbms
 from slowdust.builds.compile import LOG
 from slowdust.builds.recipe import with_flags
 from slowdust.builds.revisions import is_source
-from slowdust.builds.sizes import chosen_builds, expected_bytes, sizes_of, sizes_of_tree
+from slowdust.builds.sizes import chosen_builds, expected_bytes, measure_build, measure_tree
 from slowdust.cli.reports import put
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.spec.contenders import parse_contender
 from slowdust.report.formats import SIZES
 from slowdust.report.markdown.document import plain
@@ -36,12 +36,12 @@ from slowdust.wording import counted
 from slowdust.workloads.outline import aligned
 
 _WIDEST = 100
-"""Columns of a text at most, for lines that are easily read."""
+"""Most columns of a text: longer lines are hard to read."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Row:
-    """One line of the list; None stands for an unknown value."""
+    """One line of the list; None is an unknown value."""
 
     dbms: str
     version: str
@@ -55,8 +55,8 @@ class _Row:
 def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
     rows = [*_rows()]
     for folder in (folder for dbms in known_dbms() for folder in cache.damaged(dbms)):
-        what = "has no description that can be read: it is replaced when the build is next used"
-        click.echo(f"slowdust: {folder} {what}", err=True)
+        what = "its description cannot be read; the next use of the build replaces it"
+        click.echo(f"slowdust: {folder}: {what}", err=True)
     if as_json:
         known = [
             {key: value for key, value in dataclasses.asdict(row).items() if value is not None}
@@ -104,16 +104,16 @@ def get(
 ) -> None:
     has_archive = location is not None or bool(checksums)
     if location is not None and len(names) != 1:
-        raise UsageError("--from is for one archive: name only one build with it")
+        raise UsageError(f"--from takes one build, not {len(names)}")
     if checksums and len(checksums) != len(names):
         raise UsageError(
-            f"{counted(len(names), 'build')} and {len(checksums)} --sha256: give one for each, in "
+            f"{counted(len(names), 'build')} but {len(checksums)} --sha256: give one per build, in "
             "the same order"
         )
     for name, sha256 in zip_longest(names, checksums):
         kind, version = _parts(name)
         if kind == allocators.KIND and has_archive:
-            raise UsageError(f"--from and --sha256 are for builds: leave them out for {name}")
+            raise UsageError(f"{name}: --from and --sha256 apply to builds, not to allocators")
         with _watched(name) as progress:
             if kind == allocators.KIND:
                 path = allocators.library(version, progress)
@@ -138,15 +138,15 @@ def _describe(name: str, facts: BuildFacts | allocators.Record, path: Path) -> s
 def _resolved(name: str, repo: str | None, progress: server_builds.Progress) -> server_builds.Build:
     contender = parse_contender(name)
     if contender.dbms is None or contender.version is None:
-        raise UsageError(f"{name!r} is not a build: write DBMS@VERSION, for example postgres@17.6")
+        raise UsageError(f"{name!r} is not a build: write DBMS@VERSION, such as postgres@17.6")
     choices = server_builds.Choices(repo, contender.flags)
     return server_builds.resolve(contender.dbms, contender.version, progress, choices)
 
 
 @contextmanager
 def _watched(name: str) -> Iterator[server_builds.Progress]:
-    """Show the phases of a build: in a terminal on a line, else on lines of standard error."""
-    with watching() as view:
+    """Show the phases of a build, on one line of a terminal or on lines of standard error."""
+    with open_view() as view:
         yield lambda phase: view.phase(f"{name}: {phase}")
 
 
@@ -157,13 +157,15 @@ def show(name: str) -> None:
     if is_fetched and (record := cache.cached(dbms, version)) is not None:
         found = [(cache.fetched_folder(dbms, version), record)]
     if not found:
-        raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
+        raise UsageError(
+            f"{name} is not in the cache: `slowdust builds list` shows the cached builds"
+        )
     for folder, record in found:
         click.echo("\n".join(aligned([*_facts_of(name, folder, record).items()])))
 
 
 def _compiled(dbms: str, name: str) -> dict[Path, cache.Record]:
-    """Return the compiled builds that a name stands for, by folder; one for each content."""
+    """Return folder -> compiled build of that name, one for each content of the sources."""
     return {
         folder: record
         for folder, record in cache.compiled_records(dbms).items()
@@ -218,20 +220,22 @@ def remove(names: Sequence[str]) -> None:
 
 
 def _removed(dbms: str, version: str) -> str:
-    """Remove a build, or the name of a directory; say what was done."""
+    """Remove a build, or unregister a directory; return a line that reports it."""
     name = f"{dbms}@{version}"
     folders = list(_compiled(dbms, name))
     if is_source(version) and not folders:
-        raise UsageError(f"{name} is not in the cache: `slowdust builds list` shows what is")
+        raise UsageError(
+            f"{name} is not in the cache: `slowdust builds list` shows the cached builds"
+        )
     if folders:
         for folder in folders:
             cache.remove_compiled(folder)
-        kept = "; its objects stay for the next commit" if is_source(version) else ""
+        kept = "; its object files are kept for the next commit" if is_source(version) else ""
         return f"{name}: removed from the cache{kept}"
     catalog = catalog_of(dbms)
     if version in directories.registered(dbms):
         directories.forget(dbms, version)
-        return f"{name}: no longer registered; its directory was not changed"
+        return f"{name}: unregistered; its directory was not changed"
     if not cache.fetched_folder(dbms, version).exists():
         version = catalog.find(version).version
     cache.remove(dbms, version)
@@ -241,7 +245,7 @@ def _removed(dbms: str, version: str) -> str:
 def _parts(name: str) -> tuple[str, str]:
     dbms, at, version = name.partition("@")
     if not (dbms and at and version):
-        raise UsageError(f"{name!r} is not a build: write DBMS@VERSION, for example postgres@17.6")
+        raise UsageError(f"{name!r} is not a build: write DBMS@VERSION, such as postgres@17.6")
     return dbms, version
 
 
@@ -254,16 +258,16 @@ def sizes(names: Sequence[str], *, fetched: bool, html: Path | None, form: str |
             patterns.append(name)
         else:
             raise UsageError(
-                f"{name!r} is neither a directory nor a build: write DBMS@VERSION, for example "
+                f"{name!r} is neither a directory nor a build: write DBMS@VERSION, such as "
                 "'postgres@17.*'"
             )
     builds = list(_sizes(patterns, fetched)) if patterns else []
-    report = report_of(builds, [sizes_of_tree(tree) for tree in trees])
+    report = report_of(builds, [measure_tree(tree) for tree in trees])
     put(report, SIZES, "sizes", html=html, form=form, show=_show_sizes)
 
 
 def _show_sizes(report: SizesReport) -> None:
-    """Print the sizes as lines that fit the terminal, without breaking tables."""
+    """Print the sizes, wrapped to the terminal except for tables."""
     width = shutil.get_terminal_size().columns
     lines = (
         line
@@ -275,35 +279,35 @@ def _show_sizes(report: SizesReport) -> None:
 
 
 def _sizes(patterns: Sequence[str], only_fetched: bool) -> Iterator[BuildSizes]:  # noqa: FBT001
-    """Yield the sizes of the builds that patterns name; those that cannot be had are reported.
+    """Yield the sizes of the builds that match patterns; report the unavailable ones.
 
     Raises:
-        SlowdustError: none of them can be had.
+        SlowdustError: none of them is available.
     """
     chosen = chosen_builds(patterns)
-    missing = [build for build in chosen if not build.at_hand]
+    missing = [build for build in chosen if not build.available]
     if only_fetched:
-        chosen = [build for build in chosen if build.at_hand]
+        chosen = [build for build in chosen if build.available]
     elif missing:
         expected = expected_bytes(missing)
         size = (
-            "which need disk space that nothing at hand tells"
+            "of unknown size"
             if expected is None
-            else f"about {expected / 1e6:,.0f} MB on disk by the builds at hand"
+            else f"about {expected / 1e6:,.0f} MB on disk, judging by the cached builds"
         )
-        what = f"fetching {counted(len(missing), 'build')}, {size}; --fetched leaves them out"
+        what = f"fetching {counted(len(missing), 'build')}, {size}; --fetched skips them"
         click.echo(what, err=True)
     measured = 0
     for choice in chosen:
         try:
-            yield sizes_of(choice.build(functools.partial(_print_phase, choice.name)))
+            yield measure_build(choice.build(functools.partial(_print_phase, choice.name)))
             measured += 1
         except SlowdustError as error:
-            click.echo(f"left out: {choice.name}: {error}", err=True)
+            click.echo(f"skipped: {choice.name}: {error}", err=True)
     if not measured:
         raise SlowdustError(
-            f"no build of {', '.join(patterns)} is at hand"
-            + (": leave out --fetched to fetch them" if only_fetched else "")
+            f"no build of {', '.join(patterns)} is available"
+            + (": fetch them by running without --fetched" if only_fetched else "")
         )
 
 

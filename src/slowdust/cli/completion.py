@@ -1,7 +1,7 @@
-"""What a shell completes behind `slowdust`: experiments, builds, tests.
+"""Shell completion of experiments, builds and tests.
 
-The functions are click's `shell_complete` of arguments and options: they get what was typed of a
-word, and return words that begin with it. They never fail: a shell shows no errors there.
+The functions are click's `shell_complete` of arguments and options: they get the beginning of a
+word, and return the words that begin with it. They never fail, because a shell shows no errors.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
 FROM = "from_stored"
-"""The parameter of a command that takes stored experiments in place of builds."""
+"""Parameter that makes a command take stored experiments in place of builds."""
 _BASH = """\
 %(complete_func)s() {
     local line="${COMP_LINE:0:COMP_POINT}" IFS=$'\\n' type value kept
@@ -37,7 +37,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
 
 class WholeWords(BashComplete):
-    """Bash, with words that end at blanks alone: `postgres@17.6` is one."""
+    """Bash, with words that only blanks end: `postgres@17.6` is one word."""
 
     source_template = _BASH
 
@@ -51,7 +51,7 @@ class WholeWords(BashComplete):
 
 
 def _words(line: str) -> list[str]:
-    """Return the words of a command line, of which the last may have an open quote."""
+    """Return the words of a command line; the last one may have an open quote."""
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] = []
@@ -63,14 +63,14 @@ def _words(line: str) -> list[str]:
 
 
 def support_shells() -> None:
-    """Let click complete in bash as this module says; zsh and fish as click does."""
+    """Register this module's completion for bash; zsh and fish use click's."""
     add_completion_class(WholeWords)
 
 
 def experiments(
     context: click.Context, parameter: click.Parameter, typed: str
 ) -> list[CompletionItem]:
-    """Complete names of experiments, the newest first, of those not on the line yet."""
+    """Complete names of experiments that are not on the line yet, the newest first."""
     from slowdust.store.folder import experiments as stored
 
     used = context.params.get(parameter.name or "") or ()
@@ -79,7 +79,7 @@ def experiments(
 
 
 def builds(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Complete DBMS@VERSION: those of the catalog, the cache and registered directories.
+    """Complete DBMS@VERSION from the catalog, the cache and the registered directories.
 
     A beginning with a dot or slash is a path.
     """
@@ -106,13 +106,13 @@ def builds(context: click.Context, parameter: click.Parameter, typed: str) -> li
 def builds_or_stored(
     context: click.Context, parameter: click.Parameter, typed: str
 ) -> list[CompletionItem]:
-    """Complete names of experiments where the line says that they are stored ones, else builds."""
+    """Complete names of experiments if the line has --from, else builds."""
     complete = experiments if context.params.get(FROM) else builds
     return complete(context, parameter, typed)
 
 
 def tests(context: click.Context, parameter: click.Parameter, typed: str) -> list[CompletionItem]:
-    """Complete the last of a list of tests, of the benchmark on the line."""
+    """Complete the last test of a list, from the benchmark on the line."""
     del parameter
     from slowdust.benchmarks import BENCHMARKS, DEFAULT
 
@@ -148,7 +148,7 @@ def benchmarks(
 
 
 def _results(context: click.Context) -> Path:
-    """Return the results folder of the line: --results, its variable, or the default."""
+    """Return the results folder: by --results, its variable, or the default."""
     option = next(each for each in context.command.params if each.name == "results")
     results = context.params.get("results") or option.get_default(context)
     assert isinstance(results, str | Path)

@@ -1,4 +1,4 @@
-"""The run of an experiment from the command line, with a live view and the results at the end."""
+"""Runs an experiment from the command line, with a live view and the results at the end."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.report import terminal
 from slowdust.store.folder import SLICES_FILE
-from slowdust.studies.capacity.search import search_of
+from slowdust.studies.capacity.search import make_search
 
 
 def conduct(
@@ -36,17 +36,17 @@ def conduct(
 ) -> int:
     """Run an experiment, write its `report.html`, print its report and return the exit code.
 
-    The code is 1 when a contender dropped out, did not finish a step or failed in all executions of
-    a test, when there was no time for a test, or when the user does not want a budget that decides
-    nothing, 3 when a gate catches a result.
+    The code is 1 if a contender dropped out, did not finish a step or failed in all executions of a
+    test, if there was no time for a test, or if the user declines a short budget; 3 if a gate
+    catches a result.
     """
     spec, path = experiment.spec, experiment.folder.path
     refuse_by_name(spec)
     click.echo(f"experiment {spec.name} in {path}", err=True)
     if len(spec.planned_contenders()) == 1:
-        click.echo("one contender: an absolute measurement, with nothing to compare", err=True)
+        click.echo("one contender: measuring absolute values, without a comparison", err=True)
     estimate = _expect(experiment, spec, too_short)
-    most = math.inf if too_short is WhenTooShort.GO_ON else MOST * estimate.wall
+    most = math.inf if too_short is WhenTooShort.CONTINUE else MOST * estimate.wall
 
     def announce(view: View) -> Announced:
         return Announced(
@@ -54,14 +54,14 @@ def conduct(
         )
 
     try:
-        experiment.run(LocalLab(when_busy, announce=announce, decide=search_of))
+        experiment.run(LocalLab(when_busy, announce=announce, decide=make_search))
     except UsageError:
         raise
     except BaseException:
         slices = path / SLICES_FILE
         if slices.is_file() and slices.stat().st_size:
             again = f"slowdust run {path} --resume"
-            click.echo(f"the slices are kept; continue with: {again}", err=True)
+            click.echo(f"the slices are kept; resume with: {again}", err=True)
         raise
     return conclude(experiment, gates)
 
@@ -69,11 +69,11 @@ def conduct(
 def conclude(experiment: Experiment, gates: Sequence[Gate] = ()) -> int:
     """Write the page of a measured experiment, print its report and return the exit code."""
     if experiment.spec.trials is not None:
-        return 0  # what its trials come to is the business of the search
+        return 0  # the search reports on the trials
     stored, report = experiment.stored, experiment.report()
     manifest = stored.manifest
     page = experiment.write_page()
-    if report.calibration is not None:  # as a fleet has its hosts measure one
+    if report.calibration is not None:  # a fleet's hosts may have measured one
         host_calibrations.keep(manifest, report.calibration)
     terminal.show(report)
     click.echo(f"report: {page}", err=True)
@@ -88,23 +88,23 @@ def _expect(experiment: Experiment, spec: Spec, too_short: WhenTooShort) -> RunE
     """Print the time estimate; on a terminal, confirm a budget that is too short to decide.
 
     Raises:
-        Abort: the user does not want it.
+        Abort: the user declines it.
     """
     before = experiment.folder.read_manifest() if experiment.has_begun else None
     estimate = estimate_run(spec, experiment.results, before)
     click.echo(str(estimate), err=True)
     if not estimate.short_of:
         return estimate
-    click.echo(f"{estimate.short_of}: a longer --budget or fewer --tests decide more", err=True)
+    click.echo(f"{estimate.short_of}: use a longer --budget or fewer --tests", err=True)
     if too_short is WhenTooShort.ASK and sys.stdin.isatty() and sys.stderr.isatty():
-        click.confirm("go on?", abort=True, err=True)
+        click.confirm("Continue?", abort=True, err=True)
     return estimate
 
 
 def exit_code_of(gates: Sequence[Gate], report: Report) -> int:
-    """Say on standard error what the gates catch; return 3 if one catches anything, else 0.
+    """Report what the gates catch on standard error; return 3 if one catches anything, else 0.
 
-    It is 1 where a test failed wholly, of which no gate can say anything.
+    The code is 1 if a test failed in all executions: no gate can judge it.
     """
     if not gates:
         return 0

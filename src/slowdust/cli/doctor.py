@@ -1,4 +1,4 @@
-"""`slowdust doctor`: bad states of this host, with the commands that mend them."""
+"""`slowdust doctor`: problems of this host, with the commands that fix them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from slowdust.wording import counted, listing
 
 _PROBLEMS_EXIST = 3
 _LONGEST = 100
-"""Columns of the text at most, for lines that are easily read."""
+"""Most columns of the text: longer lines are hard to read."""
 
 
 def doctor(as_json: bool) -> int:  # noqa: FBT001 - click's flag
     if DATA_VARIABLE in os.environ and not data_root().is_dir():
-        raise SlowdustError(f"{DATA_VARIABLE}: there is no directory {data_root()}")
+        raise SlowdustError(f"{DATA_VARIABLE}: the directory {data_root()} does not exist")
     make_enterable(data_root(), DATA_VARIABLE)
     findings = examine(read_host(data_root()))
     if as_json:
@@ -38,7 +38,7 @@ def doctor(as_json: bool) -> int:  # noqa: FBT001 - click's flag
 
 
 def _lines(findings: Sequence[Finding], width: int) -> Iterator[str]:
-    """Yield the findings: bad states with all that is known of them, the others briefly."""
+    """Yield the lines of the findings, with effects and remedies, and their counts."""
     for finding in findings:
         yield from _wrapped(f"{finding.severity:<8}{finding.check}: {finding.state}", width, 8)
         if finding.effect:
@@ -52,7 +52,7 @@ def _lines(findings: Sequence[Finding], width: int) -> Iterator[str]:
 
 
 def _counted(severity: Severity, number: int) -> str:
-    """Write '2 notes' or '3 unknown': the last two severities are adjectives."""
+    """Return '2 notes' or '3 unknown': the last two severities are adjectives."""
     if severity in (Severity.UNKNOWN, Severity.OK):
         return f"{number} {severity}"
     return counted(number, severity)

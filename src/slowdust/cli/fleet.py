@@ -1,4 +1,4 @@
-"""`slowdust fleet`, and the run of an experiment on a fleet."""
+"""`slowdust fleet`, and experiments on a fleet."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def calibrate(address: str, contenders: tuple[str, ...], **options: str | None) 
 def _table(answers: Mapping[str, HostFacts | HostLost]) -> list[str]:
     """Return a line for each host."""
     if not answers:
-        return ["no node measures: start some with --resources '{\"slowdust_host\": 1}'"]
+        return ["no hosts: start nodes with --resources '{\"slowdust_host\": 1}'"]
     lines = []
     for host, answer in answers.items():
         if isinstance(answer, HostLost):
@@ -110,11 +110,13 @@ def open_fleet(address: str, asked: Asked) -> Iterator[FleetLab]:
     """Connect to the cluster at an address, as a lab.
 
     Raises:
-        UsageError: Ray is not installed, or this is no address.
+        UsageError: Ray is not installed, or the address is malformed.
         SlowdustError: no cluster answers there.
     """
     if is_open(address):
-        click.echo(f"warning: others can run programs on {address}: {_REMEDY}", err=True)
+        click.echo(
+            f"warning: anyone who reaches {address} can run programs on it: {_REMEDY}", err=True
+        )
     with connected(address) as cluster:
         yield FleetLab(cluster, asked)
 
@@ -131,7 +133,7 @@ def run_on_fleet(
     """Run the experiment of a file on a fleet, write its report, print it; return the exit code.
 
     Raises:
-        UsageError: the specification or the address makes no sense.
+        UsageError: the specification or the address is wrong.
         SlowdustError: no cluster or host can be used.
     """
     path = named_path(file)
@@ -149,7 +151,7 @@ def run_on_fleet(
             raise UsageError(_nothing_to_resume(results, spec.name))
         if mode is StartMode.FRESH and has_record(folder) and read_record(folder).placements:
             raise UsageError(
-                f"a fleet measured '{spec.name}' already: choose another name, or go on with it by "
+                f"a fleet already measured '{spec.name}': choose another name, or resume it with "
                 "--resume"
             )
         experiment = Experiment(Folder.of(results, spec.name), spec, mode)
@@ -161,7 +163,7 @@ def run_on_fleet(
         except BaseException:
             if has_record(folder) and (record := read_record(folder)).placements:
                 again = _command_to_resume(spec, results, address, record.wanted, gates)
-                click.echo(f"what was received is kept; continue with: {again}", err=True)
+                click.echo(f"the received results are kept; resume with: {again}", err=True)
             raise
     code, record = conclude(experiment, gates), read_record(folder)
     for shard, reason in record.given_up.items():
@@ -172,13 +174,13 @@ def run_on_fleet(
 
 
 def _begun(file: str, results: Path) -> Path | None:
-    """Return the folder of a fleet's record that a user means; None for another specification.
+    """Return the folder of a fleet's record; None if `file` is an ordinary specification.
 
-    `file` is the experiment's name in `results`, or the path of its folder, of that of the record
+    `file` is the experiment's name in `results`, or the path of its folder, of the record's folder
     or of the specification in it.
 
     Raises:
-        UsageError: it is no file, and no fleet has measured it.
+        UsageError: it is not a file, and no fleet has measured it.
     """
     path = named_path(file).absolute()
     if path.is_file():
@@ -193,7 +195,7 @@ def _begun(file: str, results: Path) -> Path | None:
 
 
 def _nothing_to_resume(results: Path, name: str) -> str:
-    return f"there is nothing to resume: no fleet has measured '{name}' in {results}"
+    return f"nothing to resume: no fleet has measured '{name}' in {results}"
 
 
 def _command_to_resume(

@@ -1,4 +1,4 @@
-"""`slowdust`: the commands, and errors as one line and an exit code."""
+"""`slowdust`: runs the commands; errors become one line and an exit code."""
 
 from __future__ import annotations
 
@@ -15,22 +15,28 @@ from types import FrameType
 
 import click
 
-from slowdust import __version__
-from slowdust.addresses import without_secrets_of
+from slowdust.addresses import hide_argument_secrets
 from slowdust.cli.commands import Commands, load
 from slowdust.errors import SlowdustError
 from slowdust.text import visible
 
 _LONGEST_COMPLAINT = 2000
-"""Characters of an error."""
+"""Most characters of an error message."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
-"""Stand for bytes of an argument, a variable or a path that are not UTF-8."""
+"""Surrogates: bytes of an argument, a variable or a path that are not UTF-8."""
 _QUOTED_BYTE = re.compile(r"\\udc(?=[89a-f][0-9a-f])")
 """The beginning of a single byte (PEP 383) as `repr` writes it."""
 _UNPRINTABLE = "slowdust-unprintable"
-"""The name of what is done with characters that cannot be encoded."""
+"""Name of the error handler for characters that cannot be encoded."""
 _COMPLETING = "_SLOWDUST_COMPLETE"
-"""The variable by which a shell asks for completions."""
+"""A shell sets this variable to ask for completions."""
+
+
+def _show_version(context: click.Context, option: click.Parameter, chosen: bool) -> None:  # noqa: FBT001
+    del option
+    if chosen and not context.resilient_parsing:
+        click.echo(load("version:version_text")())
+        context.exit()
 
 
 @click.group(
@@ -38,17 +44,24 @@ _COMPLETING = "_SLOWDUST_COMPLETE"
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Start with: slowdust compare postgres@15.8 postgres@17.6",
 )
-@click.version_option(__version__, prog_name="slowdust")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and the schemas of stored files.",
+)
 def cli() -> None:
-    """Find out what got slower between database servers, how certain that is, and why.
+    """Compare database servers: which operations got slower, how certain is that, and why?
 
-    Slowdust runs all contenders side by side, measures them in short alternating slices, and
-    gives a verdict for every test: faster, slower, same (within the margin), or unsure.
+    Slowdust runs the contenders side by side, measures them in short alternating slices, and
+    gives each test a verdict: faster, slower, same (within the margin) or unsure.
     """
 
 
 class _Terminated(BaseException):
-    """SIGTERM or SIGHUP, which like Ctrl-C stops the servers and removes their files."""
+    """SIGTERM or SIGHUP. Like Ctrl-C, it stops the servers and removes their files."""
 
 
 def _terminate(number: int, frame: FrameType | None) -> None:
@@ -57,7 +70,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 3 a problem was found."""
+    """Run the command line and exit: 0 done, 1 failed, 2 wrong use, 3 a gate or a check failed."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     _reopen_closed()
@@ -66,7 +79,7 @@ def main() -> None:
 
 
 def _reopen_closed() -> None:
-    """Let closed standard streams lead to nothing, so that no other file gets their number."""
+    """Reopen closed standard streams on /dev/null, so that their descriptors are not reused."""
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         if getattr(sys, name) is None:
             nothing = os.open(os.devnull, os.O_RDWR)
@@ -77,7 +90,7 @@ def _reopen_closed() -> None:
 
 
 def _write_utf8() -> None:
-    """Print UTF-8 into files and pipes in every locale, and what a terminal cannot show as '?'.
+    """Write UTF-8 to files and pipes in every locale; a terminal gets '?' for unknown characters.
 
     Bytes of arguments and paths that are not UTF-8 are printed as `\\xff`.
     """
@@ -89,7 +102,7 @@ def _write_utf8() -> None:
 
 
 def _printable(error: UnicodeError) -> tuple[str | bytes, int]:
-    """Return what is printed for the first character of an error, and where to go on."""
+    """Return the replacement of the first wrong character, and the position after it."""
     assert isinstance(error, UnicodeEncodeError)
     letter = error.object[error.start]
     if "\udc80" <= letter <= "\udcff":  # PEP 383
@@ -120,7 +133,7 @@ def _run() -> int:
         sys.stderr.close()
         return 1
     except OSError as error:
-        _complain(_told(error))
+        _complain(_describe(error))
         return 2 if error.errno == errno.ENAMETOOLONG else 1
     except UnicodeEncodeError as error:
         if not _SURROGATES.search(error.object):
@@ -130,12 +143,12 @@ def _run() -> int:
     return code if isinstance(code, int) else 0
 
 
-def _told(error: OSError) -> str:
-    """Return an error of the system as a sentence, with its file and what to do."""
+def _describe(error: OSError) -> str:
+    """Return an error of the system as a sentence, with its file and a remedy."""
     where = f"{error.filename}: " if error.filename else ""
     reason = error.strerror or str(error)
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        reason += " (free some space there, and start again)"
+        reason += " (free some space there, and try again)"
     return f"{where}{reason}"
 
 
@@ -146,16 +159,16 @@ def _complain(text: str) -> None:
 
 
 def _print(message: str) -> None:
-    """Print an error, without the secrets of addresses wherever it has them from."""
-    text = without_secrets_of(message, sys.argv[1:])
+    """Print an error without the secrets of addresses."""
+    text = hide_argument_secrets(message, sys.argv[1:])
     print(_QUOTED_BYTE.sub(r"\\x", text), file=sys.stderr)
 
 
 def _not_utf8() -> str:
-    """Say which text of the user's is not UTF-8, which JSON and TOML cannot have."""
+    """Return an error that names the text that is not UTF-8; JSON and TOML cannot have it."""
     texts = {f"the argument '{word}'": word for word in sys.argv[1:]}
     texts |= {f"the environment variable {name}": text for name, text in os.environ.items()}
     with suppress(FileNotFoundError):
         texts["the path of the working directory"] = str(Path.cwd())
     what = next((name for name, text in texts.items() if _SURROGATES.search(text)), "a name")
-    return f"{what} is not UTF-8: results and servers know no other names"
+    return f"{what} is not UTF-8; use names in UTF-8"

@@ -1,4 +1,4 @@
-"""`slowdust compare`, `run` and `more`: an experiment of options or of a file, and more of it."""
+"""`slowdust compare`, `run` and `more`: run an experiment of options or of a file, or extend it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def compare(
 ) -> int:
     mode = StartMode.RESUME if resume else StartMode.FRESH
     if resume and options["name"] is None:
-        raise UsageError("--resume needs the --name of the experiment that goes on")
+        raise UsageError("--resume needs --name, the experiment to resume")
     spec = spec_from_options(contenders, options)
     if options["name"] is not None:
         experiment = Experiment(Folder.of(results, spec.name), spec, mode)
@@ -73,15 +73,23 @@ def run(
     mode = StartMode.RESUME if resume else StartMode.FRESH
     if address is not None:
         if patience is not None:
-            raise UsageError("--patience: write patience = TIME into the file for a fleet")
+            raise UsageError(
+                "--patience does not apply to a fleet: write patience = TIME into the file"
+            )
         if spread and replicate is not None:
-            raise UsageError("--spread and --replicate: a test has one host, or several")
+            raise UsageError(
+                "--spread measures a test on one host, --replicate on several: choose one"
+            )
         if hosts is not None and replicate is not None and hosts < replicate:
-            raise UsageError(f"--hosts {hosts}: a test is measured on --replicate {replicate}")
+            raise UsageError(f"--hosts {hosts} is less than --replicate {replicate}")
         if count_budget is not None:
-            raise UsageError("--count-budget: write count_budget into the file of a fleet")
+            raise UsageError(
+                "--count-budget does not apply to a fleet: write count_budget = TIME into the file"
+            )
         if when_busy is WhenBusy.FAIL:
-            raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
+            raise UsageError(
+                "--no-wait does not apply to a fleet: an experiment waits for each host"
+            )
         asked = Asked(
             hosts=hosts,
             replicate=replicate or (1 if spread else None),
@@ -92,7 +100,7 @@ def run(
     of_fleet = {"hosts": hosts, "replicate": replicate, "builds": builds}
     of_fleet |= {"spread": spread or None, "unfit": unfit or None}
     if stray := [name for name, value in of_fleet.items() if value is not None]:
-        raise UsageError(f"--{stray[0]}: there is no fleet without --fleet ADDRESS")
+        raise UsageError(f"--{stray[0]} needs --fleet ADDRESS")
     path = named_path(file)
     if resume:
         if not path.is_file():
@@ -108,7 +116,7 @@ def run(
 
 
 def _limited(spec: Spec, limits: Mapping[str, Second | None]) -> Spec:
-    """Return a specification with the limits that options set, by the names of its keys."""
+    """Return a specification with the limits that were given, by the names of its keys."""
     return spec.model_copy(
         update={key: given for key, given in limits.items() if given is not None}
     )
@@ -128,21 +136,21 @@ def more(
     too_short: WhenTooShort,
 ) -> int:
     if budget is not None and until_decided:
-        raise UsageError("--budget and --until-decided contradict each other: give one of them")
+        raise UsageError("--budget and --until-decided exclude each other: choose one")
     folder = kept_experiment(results, name)
     folder.refuse_if_running()
     folder.refuse_if_joined()
     experiment = Experiment.open(folder)
     stored = experiment.stored
     if stored.manifest.imported is not None:
-        raise UsageError(f"'{stored.name}' was imported: it was not measured here")
+        raise UsageError(f"'{stored.name}' was imported, so it cannot be continued here")
     if any(contender.slowed for contender in stored.manifest.contenders):
         raise UsageError(
-            f"'{stored.name}' is a calibration: `slowdust calibrate --name {stored.name} --resume` "
-            "goes on with it"
+            f"'{stored.name}' is a calibration: resume it with `slowdust calibrate --name "
+            f"{stored.name} --resume`"
         )
     if len(stored.manifest.contenders) < 2:
-        raise UsageError(f"'{stored.name}' has one contender: there is nothing to decide")
+        raise UsageError(f"'{stored.name}' has one contender, so there is nothing to decide")
     if count_budget is not None and budget is None and not until_decided and patterns is None:
         limited = _limited(experiment.spec, {"patience": patience})
         counting = experiment.with_spec(spec_to_count(limited, stored.manifest, count_budget))
@@ -152,9 +160,12 @@ def more(
     while tests := _open_tests(stored, patterns):
         extra = _time_to_decide(stored, tests) if until_decided else budget
         if extra is None and until_decided:
-            click.echo("what is unsure would take more than 20 times what was measured", err=True)
+            click.echo(
+                "stopping: resolving the unsure tests would take over 20 times the time so far",
+                err=True,
+            )
             return code
-        if extra is None:  # as long as before, or a stopped experiment to its end
+        if extra is None:  # as long as before; a stopped experiment runs to its end
             extra = stored.manifest.spent_s if stored.manifest.finished else 0.0
         how_long = f"{format_duration(extra)} more" if extra else "to its end"
         click.echo(f"{folder.name}: {shortened(tests)}, {how_long}", err=True)
@@ -166,12 +177,12 @@ def more(
         experiment = Experiment.open(folder)
         stored = experiment.stored
     which = "none of these tests" if patterns else "no test"
-    click.echo(f"{folder.name}: {which} is unsure, there is nothing to measure", err=True)
+    click.echo(f"{folder.name}: {which} is unsure; nothing to measure", err=True)
     return code
 
 
 def _open_tests(stored: Stored, patterns: str | None) -> list[str]:
-    """Return the tests that have an unsure result, or of a stopped experiment all, of those named.
+    """Return the matching tests with an unsure result; all matching tests if it was stopped.
 
     Raises:
         UsageError: no test of the experiment matches a pattern.
@@ -181,7 +192,7 @@ def _open_tests(stored: Stored, patterns: str | None) -> list[str]:
     for pattern in wanted:
         if not any(fnmatchcase(test, pattern) for test in names):
             raise UsageError(
-                f"--tests: no test of '{stored.name}' is called '{pattern}'; it has "
+                f"--tests: no test of '{stored.name}' matches '{pattern}'; it has "
                 f"{', '.join(names)}{guess(pattern, names)}"
             )
     report = stored.report()
@@ -195,7 +206,7 @@ def _open_tests(stored: Stored, patterns: str | None) -> list[str]:
 
 
 def _time_to_decide(stored: Stored, tests: Sequence[str]) -> Second | None:
-    """Return the expected time to decide the unsure tests; None if it is not foreseen."""
+    """Return the expected time to decide the unsure tests; None if it cannot be estimated."""
     report = stored.report()
     if report.unfinished is not None:
         return 0.0

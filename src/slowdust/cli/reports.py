@@ -1,4 +1,4 @@
-"""`slowdust report`, `explain`, `history` and `diff`: what stored experiments say."""
+"""`slowdust report`, `explain`, `history` and `diff`: reports on stored experiments."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _Content = TypeVar("_Content")
 
 
 def write_page(path: Path, page: str) -> None:
-    """Write a page, and say whose page it replaces.
+    """Write a page; report which experiment's page it replaces.
 
     Raises:
-        UsageError: the file is there and is no page of Slowdust's.
+        UsageError: the file exists and is not a page of Slowdust's.
     """
     if (replaced := files.write_page(path, page)) is not None:
-        click.echo(f"{path} was the page of {replaced}: it is replaced", err=True)
+        click.echo(f"{path}: replaced the page of {replaced}", err=True)
 
 
 def put(
@@ -67,7 +67,7 @@ def put(
     form: str | None,
     show: Callable[[_Content], object],
 ) -> None:
-    """Write the page, and print a format, as options ask for them; `show` it without any."""
+    """Write the page and print the format that were asked for; `show` the content without any."""
     if html is not None:
         write_page(html, render_as("html", formats, content))
         click.echo(f"{noun}: {html}", err=form is not None)
@@ -92,13 +92,13 @@ def report(
     results: Path,
 ) -> int:
     if short and form != "md":
-        raise UsageError("--short applies to --md: write --md --short")
+        raise UsageError("--short needs --md: write --md --short")
     if name is not None:
         folder = kept_experiment(results, name)
     elif there := experiments(results):
         folder = there[0]
     else:
-        raise UsageError(f"there is no experiment in {results}: run `slowdust compare` first")
+        raise UsageError(f"no experiment in {results}: run `slowdust compare` first")
     stored = read_stored(folder)
     if group is not None:
         stored = of_group(stored, group)
@@ -106,7 +106,7 @@ def report(
     report = stored.report(base, bands or DEFAULT_BANDS)
     if classic is not None:
         written = write_classic(kinds.KINDS, stored.manifest, report, slices, classic)
-        why = "" if written else ": nothing in the experiment says what would be in them"
+        why = "" if written else ": the experiment has no data for them"
         click.echo(f"{len(written)} classic files in {classic}{why}", err=True)
     if form is not None:
         formats = SHORT_REPORTS if short else REPORTS
@@ -194,14 +194,14 @@ def history(
     known_tests = {step.test for step in steps}
     if not history.lines and tests is not None and not any(map(choice.test, known_tests)):
         raise UsageError(
-            f"--test: no experiment has a test like '{tests}'{guess(tests, known_tests)}"
+            f"--test: no experiment has a test that matches '{tests}'{guess(tests, known_tests)}"
         )
     if not history.lines and benchmark not in {None, *(step.benchmark for step in steps)}:
         known = sorted({step.benchmark for step in steps})
         raise UsageError(f"--benchmark: {no_such('benchmark', benchmark or '', known)}")
     if not history.lines:
         raise UsageError(
-            f"there is no history: no two versions of one DBMS are compared in "
+            f"no history: no two versions of a DBMS are compared in "
             f"{counted(len(experiments), 'experiment')}, or the options exclude them"
             f"{'. ' if history.notes else ''}{' '.join(history.notes)}"
         )
@@ -232,5 +232,5 @@ def _read_experiments(names: Sequence[str], results: Path) -> list[Experiment]:
         try:
             readable.append(Experiment.read(folder))
         except SlowdustError as error:
-            click.echo(f"slowdust: left out an unreadable experiment: {error}", err=True)
+            click.echo(f"slowdust: skipped an unreadable experiment: {error}", err=True)
     return readable

@@ -27,7 +27,7 @@ from slowdust.store.experiments import (
     check_name,
     check_tags,
     kept_experiment,
-    paths_of,
+    list_folders,
     read_annotation,
     remove_experiment,
     rename_experiment,
@@ -66,7 +66,7 @@ def _state(manifest: Manifest) -> str:
     if manifest.hosts:
         hosts = counted(len(manifest.hosts), "host")
         return f"{hosts}, {'finished' if manifest.finished else 'not finished'}"
-    return "finished" if manifest.finished else "not finished (run --resume goes on)"
+    return "finished" if manifest.finished else "not finished (resume with run --resume)"
 
 
 def show(name: str, results: Path) -> None:
@@ -77,7 +77,7 @@ def show(name: str, results: Path) -> None:
         click.echo(f"finished {manifest.finished}" if manifest.finished else "not finished")
     else:
         day = manifest.started
-        when = f"measured {day}" if day else "nothing says when it was measured"
+        when = f"measured {day}" if day else "date unknown"
         click.echo(f"{manifest.experiment}: imported, {when}")
     annotation = read_annotation(folder)
     if annotation.note:
@@ -102,7 +102,7 @@ def show(name: str, results: Path) -> None:
     for host in manifest.hosts:
         parts = ", ".join(part.path for part in host.parts)
         starts = counted(len(host.incarnations), "start")
-        click.echo(f"host {host.name}: {host.group}; {starts}; of {parts}")
+        click.echo(f"host {host.name}: {host.group}; {starts}; from {parts}")
     for label, value in manifest.host.items():
         click.echo(f"{label}: {value}")
 
@@ -129,12 +129,12 @@ def rename(old: str, new: str, results: Path) -> None:
 def remove(*, names: tuple[str, ...], results: Path, yes: bool) -> None:
     folders = [kept_experiment(results, name) for name in dict.fromkeys(names)]
     for folder in folders:
-        for path in paths_of(folder):
+        for path in list_folders(folder):
             files = [each for each in path.rglob("*") if each.is_file()]
             size = sum(file.stat().st_size for file in files) / 1e6
             click.echo(f"{path}: {len(files)} files, {size:.1f} MB")
     if not yes:
-        click.confirm("Remove this for good?", abort=True)
+        click.confirm("Remove these files permanently?", abort=True)
     for folder in folders:
         remove_experiment(folder)
         click.echo(f"removed {folder.name}")
@@ -149,7 +149,7 @@ def bundle(name: str, output: Path | None, results: Path) -> None:
 
 def import_bundle(file: Path, name: str | None, results: Path) -> None:
     folder = unpack(file, results, name)
-    click.echo(f"{folder.name}: imported, `slowdust report {folder.typed}` shows it")
+    click.echo(f"{folder.name}: imported; `slowdust report {folder.typed}` reports on it")
 
 
 def import_archive(
@@ -161,7 +161,7 @@ def import_archive(
     results: Path,
     **given: str | int | None,
 ) -> int:
-    """Import directories as experiments; `given` are the options of their kind alone."""
+    """Import directories as experiments; `given` has the options of their kind."""
     chosen = next(each for each in kinds.KINDS if each.name == kind)
     outcome = import_results(
         chosen,
@@ -187,14 +187,14 @@ def merge(
 ) -> None:
     check_name(name)
     if len(set(designs)) > 1:
-        raise UsageError("--replicate and --spread contradict each other: give one of them")
+        raise UsageError("--replicate and --spread exclude each other: choose one")
     names: dict[str, str] = {}
     for text in hosts:
         part, _, host = text.rpartition("=")
         if not part or not host.strip():
-            raise UsageError(f"--host {text}: write RESULT=NAME")
+            raise UsageError(f"--host {text}: write RESULT=NAME, such as night-a=alpha")
         if part not in parts:
-            raise UsageError(f"--host {text}: '{part}' is none of RESULTS{guess(part, parts)}")
+            raise UsageError(f"--host {text}: '{part}' is not among RESULTS{guess(part, parts)}")
         names[part] = host.strip()
     with ExitStack() as stack:
         place = stack.enter_context(temporary_folder())
@@ -207,11 +207,11 @@ def merge(
         click.echo(sentence, err=True)
     for line in in_words.overview(read_stored(joined.folder).report()):
         click.echo(line)
-    click.echo(f"joined: {joined.folder.path}")
+    click.echo(f"merged: {joined.folder.path}")
 
 
 def _part(given: str, host: str | None, results: Path, place: Path) -> Source:
-    """Open a part: a stored experiment, or a bundle, which is unpacked into `place`."""
+    """Open a part: a stored experiment, or a bundle that is unpacked into `place`."""
     if given.endswith(BUNDLE_SUFFIX) and Path(given).is_file():
         return Source(unpack(Path(given), place), host, given, str(Path(given).absolute()))
     return Source(kept_experiment(results, given), host, given)

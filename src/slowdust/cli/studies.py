@@ -1,4 +1,4 @@
-"""The commands that answer a question by several experiments: bisect, blame, watch and others."""
+"""The commands whose questions take several experiments: bisect, blame, watch and others."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from slowdust.studies import calibration
 from slowdust.studies.bisect.record import Question as BisectQuestion
 from slowdust.studies.bisect.study import Bisection
 from slowdust.studies.bisect.words import certainty, summary
-from slowdust.studies.blame import ALL, MAJOR, Blaming, told_blame
+from slowdust.studies.blame import ALL, MAJOR, Blaming, blame_releases
 from slowdust.studies.blame import Question as BlameQuestion
 from slowdust.studies.capacity import words as capacity_words
 from slowdust.studies.capacity.record import Question as CapacityQuestion
-from slowdust.studies.capacity.search import search_of
+from slowdust.studies.capacity.search import make_search
 from slowdust.studies.capacity.sla import parse_sla
 from slowdust.studies.capacity.study import Capacities
 from slowdust.studies.engine import NOTE_FILE, Study, run_study, write_document
@@ -56,18 +56,18 @@ from slowdust.studies.watch.alarms import Fate, read_state, write_state
 from slowdust.studies.watch.alarms import acknowledge as acknowledge_alarms
 from slowdust.studies.watch.document import document as watch_document
 from slowdust.studies.watch.file import Watch, read_watch
-from slowdust.studies.watch.series import begun_folder, folder_of, read_nights, watch_in
+from slowdust.studies.watch.series import begun_folder, read_nights, watch_folder, watch_in
 from slowdust.studies.watch.study import Outcome, WatchStudy
-from slowdust.studies.watch.subjects import base_of
+from slowdust.studies.watch.subjects import choose_base
 from slowdust.text import visible
 from slowdust.versions import version_order
 from slowdust.wording import guess, no_such
 
 _ROWS = 10_000
-"""Rows of each table: enough to tell what an operation costs, and loaded quickly."""
+"""Rows of each table: enough to measure the cost of an operation, and loaded quickly."""
 _PATHS = ("repo", "workload")
 _CLIENTS = "4"
-"""Clients of a search for capacities."""
+"""Clients of a search for a capacity."""
 _REGRESSION = 3
 
 _Outcome = TypeVar("_Outcome")
@@ -81,13 +81,13 @@ def say(text: str) -> None:
 def _folder(
     noun: str, command: str, subject: str, name: str | None, results: Path, *, resumes: bool
 ) -> Path:
-    """Return the folder of a study, whose name is by default made of its subject and the time.
+    """Return the folder of a study. Its default name is made of the subject and the time.
 
     Raises:
-        UsageError: the name is not valid, or is missing where a study is resumed.
+        UsageError: the name is invalid, or is missing although the study is resumed.
     """
     if resumes and name is None:
-        raise UsageError(f"--resume needs the --name of the {noun} that goes on")
+        raise UsageError(f"--resume needs --name, the {noun} to resume")
     if name is None:
         short = re.sub(r"[^A-Za-z0-9._]+", "-", subject).strip("-._")[:60]
         name = f"{command}-{short}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -96,9 +96,9 @@ def _folder(
 
 
 def _given(options: Mapping[str, object]) -> dict[str, Any]:
-    """Return the options that were given, with paths as they are from any directory.
+    """Return the options that were given, with absolute paths.
 
-    There are few rows, unless the user says how many or the benchmark is another one than usual.
+    The default benchmark gets few rows, unless the user chose their number.
     """
     given = {
         key: list(value) if isinstance(value, tuple) else value
@@ -114,7 +114,7 @@ def _given(options: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _checksum(given: Mapping[str, Any]) -> str | None:
-    """Return the SHA-256 of a workload's file; None without one that can be read."""
+    """Return the SHA-256 of the workload's file; None without a file."""
     file = given.get("workload")
     return sha256_of(Path(file)) if isinstance(file, str) and Path(file).is_file() else None
 
@@ -129,10 +129,10 @@ def _lab(
     """
     if address is None:
         if unfit:
-            raise UsageError("--unfit: there is no fleet without --fleet ADDRESS")
-        return nullcontext(LocalLab(when_busy, decide=search_of))
+            raise UsageError("--unfit needs --fleet ADDRESS")
+        return nullcontext(LocalLab(when_busy, decide=make_search))
     if when_busy is WhenBusy.FAIL:
-        raise UsageError("--no-wait: what a fleet measures waits for its turn on each host")
+        raise UsageError("--no-wait does not apply to a fleet: an experiment waits for each host")
     return open_fleet(address, Asked(unfit=Unfit.USE if unfit else None))
 
 
@@ -144,12 +144,12 @@ def _answer(
     *,
     resumes: bool = False,
 ) -> _Outcome:
-    """Return the answer to a question, begun or resumed in a lab."""
+    """Begin or resume a study in a lab; return its answer."""
     with lab as opened:
         return run_study(study, question, folder, opened, say, resumes=resumes)
 
 
-def _tell_files(folder: Path) -> None:
+def _report_files(folder: Path) -> None:
     say(f"report: {folder / PAGE_FILE}, note: {folder / NOTE_FILE}")
 
 
@@ -173,7 +173,7 @@ def bisect(
 ) -> int:
     folder = _folder("search", "bisect", range_, name, results, resumes=resume)
     if (good is None) != (bad is None) or (good is None) != (repo is None):
-        raise UsageError("--repo, --good and --bad belong together: give all three of them")
+        raise UsageError("--repo, --good and --bad need each other: give all three")
     given = _given({**options, "repo": repo})
     question = BisectQuestion(
         range=range_,
@@ -189,7 +189,7 @@ def bisect(
     outcome = _answer(Bisection(), question, folder, lab, resumes=resume)
     for line in (*summary(outcome), *certainty(outcome)):
         click.echo(line)
-    _tell_files(folder)
+    _report_files(folder)
     return 0
 
 
@@ -215,8 +215,8 @@ def blame(
         return 0
     if len(names) > 1:
         raise UsageError(
-            f"{' '.join(names)}: one range is measured at a time; with --from these are stored "
-            "experiments"
+            f"{' '.join(names)}: only one range can be measured at a time; to read stored "
+            "experiments, add --from"
         )
     resumes, [range_] = options.pop("resume"), names
     lab = _lab(when_busy, options.pop("address"), unfit=options.pop("unfit"))
@@ -235,7 +235,7 @@ def blame(
     )
     study = Blaming()
     found = _answer(study, question, folder, lab, resumes=resumes)
-    _tell_files(folder)
+    _report_files(folder)
     put(found, BLAMES, "page", html=html, form=form, show=_show_blame)
     if html is not None and form is None:
         _show_blame(found)
@@ -247,36 +247,36 @@ def _show_blame(found: Blame) -> None:
 
 
 def _of_stored(names: Sequence[str], results: Path, options: dict[str, Any]) -> Blame:
-    """Return the costs by stored experiments.
+    """Return the costs from stored experiments.
 
     Raises:
-        UsageError: an option is of measuring, there is no such experiment, test or benchmark, or
-            no two releases are compared.
+        UsageError: an option applies to measuring only, there is no such experiment, test or
+            benchmark, or no two releases are compared.
     """
     tests = options.pop("tests")
     benchmark = options.pop("benchmark")
     given = [key for key, value in options.items() if value not in (None, (), False)]
     if given:
         option = {"settings": "--set", "address": "--fleet"}.get(given[0], f"--{given[0]}")
-        raise UsageError(f"{option} is of measuring, and --from measures nothing")
+        raise UsageError(f"{option} has no effect with --from, which only reads stored experiments")
     folders = {folder.path: folder for folder in (kept_experiment(results, n) for n in names)}
     stored = [read_stored(folder) for folder in folders.values()]
     patterns = split_list("*" if tests is None else tests)
     if not patterns:
-        raise UsageError("--tests is empty: write names or patterns, or leave it out for all tests")
+        raise UsageError("--tests is empty: write names or patterns; without --tests all are shown")
     known = sorted({test for each in stored for test in each.manifest.tests})
     benchmarks = sorted({record.place.benchmark for each in stored for record in each.slices})
     if benchmark is not None and benchmark not in benchmarks:
         raise UsageError(f"--benchmark: {no_such('benchmark', benchmark, benchmarks)}")
     for pattern in patterns:
         if not any(fnmatchcase(test, pattern) for test in known):
-            raise UsageError(f"--tests: no test is called '{pattern}'{guess(pattern, known)}")
+            raise UsageError(f"--tests: no test matches '{pattern}'{guess(pattern, known)}")
     choice = replace(
         ALL,
         benchmark=lambda name: benchmark in {None, name},
         test=lambda name: any(fnmatchcase(name, pattern) for pattern in patterns),
     )
-    return told_blame(stored, choice)
+    return blame_releases(stored, choice)
 
 
 def capacity(
@@ -298,9 +298,9 @@ def capacity(
 ) -> int:
     folder = _folder("search", "capacity", test, name, results, resumes=resume)
     if precision <= 0:
-        raise UsageError("--precision 0%: no search ends there: write 3% or more")
+        raise UsageError("--precision 0% can never be reached: write a larger value, such as 3%")
     given = _given(options)
-    if given.get("benchmark") != "insert":  # whose rates are each client's
+    if given.get("benchmark") != "insert":  # its rates are per client
         given = {"clients": _CLIENTS, **given}
     question = CapacityQuestion(
         contenders=[*contenders],
@@ -319,7 +319,7 @@ def capacity(
     else:
         for line in (*capacity_words.summary(outcome), *capacity_words.certainty(outcome)):
             click.echo(line)
-    _tell_files(folder)
+    _report_files(folder)
     return 0
 
 
@@ -339,11 +339,11 @@ def calibrate(
         folders = [one for one in experiments(results) if fnmatchcase(one.name, stored)]
         read = (calibration_of(one.read_manifest(), one.read_slices()) for one in folders[::-1])
         if not (found := [each for each in read if each is not None]):
-            raise UsageError(f"no calibration in {results} is named '{stored}'")
+            raise UsageError(f"no calibration in {results} matches '{stored}'")
         click.echo("\n".join(lines(section(found).blocks)))
         return 0
     if resume and options["name"] is None:
-        raise UsageError("--resume needs the --name of the calibration that goes on")
+        raise UsageError("--resume needs --name, the calibration to resume")
     name = options["name"]
     if name is None:
         name = f"calibration-{datetime.now():%Y%m%d-%H%M%S}"
@@ -354,12 +354,12 @@ def calibrate(
     lab = _lab(when_busy, address, unfit=unfit)
     if found := _answer(study, question, folder, lab, resumes=resume):
         click.echo("\n".join(lines(section(found).blocks)))
-    _tell_files(folder)
+    _report_files(folder)
     return study.code
 
 
 def _at_hand() -> str:
-    """Return the newest version in the cache, or else in the catalog."""
+    """Return the newest cached version, or else the newest of the catalog."""
     listed = [entry.version for entry in catalog_of(USUAL_DBMS).entries]
     versions = cache.versions(USUAL_DBMS) or listed
     return f"{USUAL_DBMS}@{max(versions, key=version_order)}"
@@ -375,38 +375,38 @@ def watch(
     unfit: bool,
 ) -> int:
     watch = read_watch(named_path(file))
-    folder = folder_of(results, watch.table.name)
-    # A file that no experiment can be made of is refused before anything is fetched.
-    base = base_of(watch.table)
+    folder = watch_folder(results, watch.table.name)
+    # An invalid file fails before anything is fetched.
+    base = choose_base(watch.table)
     watch.spec("check", [base, base])
     if status:
         return _show_status(watch, begun_folder(results, watch.table.name))
     lab = _lab(when_busy, address, unfit=unfit)
-    code = _tell_night(_answer(WatchStudy(), watch, folder, lab))
+    code = _report_night(_answer(WatchStudy(), watch, folder, lab))
     click.echo(f"report: {folder / PAGE_FILE}", err=True)
     return code
 
 
-def _tell_night(outcome: Outcome) -> int:
+def _report_night(outcome: Outcome) -> int:
     """Print the outcome of the night; return the exit code."""
     state, night = outcome.state, outcome.night
     if night is None:
         click.echo("nothing new")
     else:
-        for line in watch_words.of_night(night, outcome.judgement):
+        for line in watch_words.report_night(night, outcome.judgement):
             click.echo(visible(line))
     for line in watch_words.in_doubt(state):
         click.echo(line)
     new = [*outcome.judgement.raised, *outcome.judgement.joined]
     for line in watch_words.still_there(state, new):
-        click.echo(visible(f"still there: {line}"))
-    if outcome.untold:
+        click.echo(visible(f"earlier alarm: {line}"))
+    if outcome.unreported:
         return _REGRESSION
     return 1 if night is not None and (night.failed is not None or night.failed_wholly) else 0
 
 
 def _show_status(watch: Watch, folder: Path) -> int:
-    """Print the state of a watch, and write its page anew."""
+    """Print the state of a watch, and rewrite its page."""
     nights, state = read_nights(folder), read_state(folder)
     click.echo(plain(watch_document(watch.table.name, state, nights)), nl=False)
     write_document(folder, watch_document, watch.table.name, state, nights)

@@ -1,4 +1,4 @@
-"""What the command line reads of options' values; `options.tsv` names the functions."""
+"""Parsers of options' values; `options.tsv` names them."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from slowdust.units import parse_percentage
 
 
 class WhenTooShort(Enum):
-    """What to do about a time that decides too little, or is far longer than was announced."""
+    """Reaction to a budget that decides too little, or a run far longer than announced."""
 
     ASK = "ask"
-    """Ask in a terminal; elsewhere run, and stop before the time is too long."""
-    GO_ON = "go on"
+    """Ask in a terminal; elsewhere run, and stop after twice the announced time."""
+    CONTINUE = "continue"
 
 
 def there(context: click.Context, option: click.Parameter, results: Path) -> Path:
-    """Refuse a results folder that the user names and that is not there."""
+    """Return the results folder. Raises UsageError if the user names one that does not exist."""
     if context.get_parameter_source(option.name or "") is not ParameterSource.DEFAULT:
         check_results(results)
     return results
 
 
 def when_busy(context: click.Context, option: click.Parameter, fails: bool) -> WhenBusy:  # noqa: FBT001
-    """Return what an experiment does whose CPUs are in use."""
+    """Return what an experiment does if its CPUs are in use."""
     del context, option
     return WhenBusy.FAIL if fails else WhenBusy.WAIT
 
 
 def too_short(context: click.Context, option: click.Parameter, yes: bool) -> WhenTooShort:  # noqa: FBT001
     del context, option
-    return WhenTooShort.GO_ON if yes else WhenTooShort.ASK
+    return WhenTooShort.CONTINUE if yes else WhenTooShort.ASK
 
 
 def gates(context: click.Context, option: click.Parameter, texts: Sequence[str]) -> list[Gate]:
@@ -48,17 +48,17 @@ def gates(context: click.Context, option: click.Parameter, texts: Sequence[str])
 
 
 def bands(context: click.Context, option: click.Parameter, text: str | None) -> Bands | None:
-    """Parse '5,15', the bands that begin at 5% and 15%."""
+    """Parse '5,15': bands from 5% and from 15% on."""
     del context, option
     if text is None:
         return None
     parts = text.split(",")
     if len(parts) != 2:
-        raise click.BadParameter(f"'{text}' is not CHANGE,BIG: write 5,15 for example")
+        raise click.BadParameter(f"'{text}' is not CHANGE,BIG: write two percentages, such as 5,15")
     try:
         change, big = map(parse_percentage, parts)
     except ValueError as error:
         raise click.BadParameter(f"{error}, as in 5,15") from None
     if not 0 < change <= big < 1:
-        raise click.BadParameter(f"'{text}' is not 0 < CHANGE <= BIG < 100")
+        raise click.BadParameter(f"'{text}': CHANGE and BIG have to be 0 < CHANGE <= BIG < 100")
     return Bands(change, big)

@@ -1,4 +1,4 @@
-"""Families of servers, one module each: they answer questions and run no servers."""
+"""Families of servers, one module each. A family answers questions and runs no server."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ __all__ = [
 ]
 
 DEFAULT = "postgres"
-"""The DBMS that measures a host where none is named."""
+"""The DBMS that calibrations measure if the user names none."""
 _FIRST = ("postgres", "mysql", "mariadb", "sqlite")
 """The order of dialects in messages, and in the checksums of workloads."""
 
 
 @cache
 def family(dbms: str) -> Family:
-    """Return the family of a DBMS: `FAMILY` of the module here that has the DBMS's name.
+    """Return the family of a DBMS: `FAMILY` in the module of this package with the DBMS's name.
 
     Raises UsageError for a DBMS that the catalog of builds does not have or that cannot be run.
     """
@@ -53,7 +53,7 @@ def known_families() -> list[Family]:
 
 @cache
 def dialects() -> dict[str, Family]:
-    """Return the families that have SQL by name: those of `_FIRST` first, then the others."""
+    """Return name -> family for the families with SQL: `_FIRST` first, then the others."""
     known = {each.name: each for each in known_families() if each.sql is not None}
     return {name: known[name] for name in (*_FIRST, *sorted(known.keys() - {*_FIRST}))}
 

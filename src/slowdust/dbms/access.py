@@ -14,7 +14,7 @@ USER = "slowdust"
 
 
 class Listen(enum.Enum):
-    """The places where a server listens, never beyond this machine."""
+    """The places where a server listens. It is never reachable from other machines."""
 
     SOCKET = "socket"
     LOOPBACK = "loopback"
@@ -22,7 +22,7 @@ class Listen(enum.Enum):
 
 
 class Auth(enum.Enum):
-    """Methods by which a server authenticates its client."""
+    """A server's methods to authenticate its client."""
 
     TRUST = "trust"
     MD5 = "md5"
@@ -40,7 +40,7 @@ class Access:
     auth: Auth = Auth.TRUST
     password: Secret | None = None
     encrypted: Access | None = None
-    """The access by encrypted TCP on 127.0.0.1 that its server has as well; None without one."""
+    """The additional access by encrypted TCP on 127.0.0.1, if any."""
 
     @property
     def by_tcp(self) -> Access | None:
@@ -58,7 +58,7 @@ class Verify(enum.Enum):
 
     NOTHING = "nothing"
     AUTHORITY = "authority"
-    """The authority that has signed it."""
+    """The authority that signed it."""
     IDENTITY = "identity"
     """The authority and the name of the host."""
 
@@ -75,18 +75,18 @@ class Tls(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class Names(enum.Enum):
-    """The length of the names of columns, where every row holds them."""
+    """The length of column names, for servers that store them in every row."""
 
     LONG = "long"
     SHORT = "short"
 
 
 class Target(msgspec.Struct, kw_only=True, frozen=True):
-    """The address of an instance as the driver is given it."""
+    """The address of an instance as the driver receives it."""
 
     dbms: str
     protocol: str | None = None
-    """The DBMS whose protocol and SQL the server has; None for those of its own."""
+    """The DBMS whose protocol and SQL the server speaks; None if it is `dbms`."""
     host: str | None
     socket: str | None
     port: int
@@ -94,16 +94,16 @@ class Target(msgspec.Struct, kw_only=True, frozen=True):
     password: Secret | None
     database: str
     engine: str | None = None
-    """The storage engine of new tables, where the DBMS has several."""
+    """The storage engine of new tables, if the DBMS has several."""
     schema: str | None = None
-    """The schema of the tables within the database, where the DBMS has schemas."""
+    """The schema of the tables within the database, if the DBMS has schemas."""
     foreign: bool = False
-    """Whether others started the server, whose processes may be those of another machine."""
+    """Whether Slowdust did not start the server, which may run on another machine."""
     tls: Tls | None = None
     names: Names = Names.LONG
     journaled: bool = False
-    """Whether each write asks to wait for the disk, where that is for the client to say."""
+    """Whether each write waits for the disk, for protocols that let the client choose."""
     auth_source: str | None = None
-    """The database that has the user, where users are of databases; None for `admin`."""
+    """The database that holds the user, for servers with users per database; None for `admin`."""
     patience: float | None = None
-    """The longest wait for an answer of the server, in seconds; None: for ever."""
+    """The longest wait for a reply of the server, in seconds; None for no limit."""

@@ -32,13 +32,13 @@ _FATAL_STATES = {
 }
 
 NAMES = "names"
-"""The setting for the length of the names of fields, which every document holds."""
+"""The setting for the length of field names, which are stored in every document."""
 ADMIN = "admin"
-"""The database of the commands that concern the whole server."""
+"""The database for commands that concern the whole server."""
 
 
 def names(values: Mapping[str, str]) -> Names:
-    """Return the length of the names of fields, long unless short ones are wanted."""
+    """Return the length of field names, by default long. Raises UsageError."""
     given = values.get(NAMES, Names.LONG.value)
     try:
         return Names(given)
@@ -51,7 +51,7 @@ def without_names(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def command(name: str, database: str | None = None, **options: object) -> str:
-    """Write a command for the driver; without a database it is for that of the tables."""
+    """Write a command for the driver; the default is the database of the tables."""
     document = {name: 1, **options}
     if database is not None:
         document["$db"] = database
@@ -63,7 +63,7 @@ def reply(rows: Sequence[Sequence[str | None]]) -> Mapping[str, Any]:
     ((text,),) = rows
     document = msgspec.json.decode(text or "null")
     if not isinstance(document, dict):
-        raise SlowdustError("the server's reply to a command is no document")
+        raise SlowdustError("the server's reply to a command is not a document")
     return document
 
 
@@ -81,12 +81,12 @@ class DocumentFamily(Family):
     database = "slowdust"
     without: Mapping[str, str] = {
         "partitions": "MongoDB has no partitioned collections",
-        "hold": "a single server of MongoDB's protocol has no transactions to hold open",
-        "statements": "commands of MongoDB are sent whole each time: there is nothing to prepare",
+        "hold": "standalone servers of MongoDB's protocol have no transactions",
+        "statements": "MongoDB's protocol has no prepared statements",
     }
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Check the settings of the client here; the server, or the family, checks the others."""
+        """Check the client's settings here; the server or the family checks the others."""
         own = {**settings.optional, **settings.required}
         names(own)
         others = dataclasses.replace(
@@ -105,10 +105,10 @@ class DocumentFamily(Family):
         """Return the settings that the server of this build accepts. Raises UsageError."""
 
     def create(self, site: Site, run: Run) -> None:
-        """Do nothing: the server fills its directory when it is started."""
+        """Do nothing: the server fills its directory when it starts."""
 
     def is_ready(self, site: Site, pid: int) -> bool:
-        """Connect to the socket, on which the server listens when it is ready."""
+        """Connect to the socket: the server listens on it once it is ready."""
         try:
             with connected(socket_of(site), site.account, _CONNECT_TIMEOUT_S):
                 return True
@@ -116,7 +116,7 @@ class DocumentFamily(Family):
             return False
 
     def target(self, site: Site) -> Target:
-        """Return the address, with the length of names; engines are no matter of the client's."""
+        """Return the address with the length of names; the client does not choose engines."""
         return msgspec.structs.replace(
             super().target(site), engine=None, names=names(site.settings.values)
         )
@@ -128,7 +128,7 @@ class DocumentFamily(Family):
         return Query((command("dbStats"),), self._read_sizes)
 
     def _read_sizes(self, answers: Sequence[Sequence[Row]]) -> Sizes:
-        """Read the reply; servers before 4.4 have no total."""
+        """Read the reply; servers before 4.4 report no total."""
         stats = reply(answers[0])
         collections = number_at(stats, "storageSize")
         indexes = number_at(stats, "indexSize")

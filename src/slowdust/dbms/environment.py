@@ -1,4 +1,4 @@
-"""The environment of a contender's server: variables of its own, and a malloc library."""
+"""The environment of a contender's server: additional variables and a malloc library."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ GLIBC = "glibc"
 ALLOCATORS = (GLIBC, "jemalloc", "tcmalloc")
 _PRELOAD = "LD_PRELOAD"
 _LOADER_PREFIX = "LD_"
-"""The dynamic loader's variables decide which files a server consists of."""
+"""The prefix of the dynamic loader's variables, which decide which files a server loads."""
 _ENDS_OF_PATHS = re.compile(r"[\s:;]")
 """Characters that end a path in LD_PRELOAD or --library-path."""
 _C_LIBRARY = "libc.so.6"
-"""The name has no directory, so that the loader uses the C library that it has loaded anyway."""
+"""A name without a directory, for which the loader uses the C library that is already loaded."""
 SYNC_DELAY = "SLOWDUST_SYNC_DELAY"
-"""The variable by which each call that waits for the disk takes so many microseconds longer."""
+"""The variable that delays each call that waits for the disk, in microseconds."""
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)")
 
 
@@ -38,7 +38,7 @@ class Environment:
 
     @property
     def server_variables(self) -> dict[str, str]:
-        """The variables that the server has in addition to `BASE_ENVIRONMENT`."""
+        """The variables in addition to `BASE_ENVIRONMENT`."""
         if self.allocator is None:
             return dict(self.variables)
         library = _C_LIBRARY if self.allocator == GLIBC else str(self.library)
@@ -46,13 +46,13 @@ class Environment:
 
     @property
     def written(self) -> list[str]:
-        """The parts of a contender's name that stand for it, each without its '+'."""
+        """The parts of a contender's name for this environment, each without its '+'."""
         named = [] if self.allocator is None else [self.allocator]
         return [*named, *(f"{name}={value}" for name, value in self.variables.items())]
 
 
 def parse_environment(parts: Sequence[str]) -> Environment:
-    """Parse the parts that follow a contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'.
+    """Parse the parts after a contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'.
 
     Raises UsageError.
     """
@@ -81,7 +81,7 @@ def parse_environment(parts: Sequence[str]) -> Environment:
 
 
 def preloading(variables: Mapping[str, str], library: Path) -> dict[str, str]:
-    """Return a server's variables with one more library that is loaded before all others."""
+    """Return a server's variables with one more library, loaded before all others."""
     preloaded = [variables[_PRELOAD]] if _PRELOAD in variables else []
     return {**variables, _PRELOAD: ":".join([str(library), *preloaded])}
 
@@ -91,7 +91,7 @@ def check_loadable(paths: Iterable[Path]) -> None:
     for path in paths:
         if separator := _ENDS_OF_PATHS.search(str(path)):
             raise UsageError(
-                f"the dynamic loader cannot find {path}, because {separator.group()!r} ends a path "
-                f"for it: set {CACHE_VARIABLE} to a directory without that character, or move the "
-                "directory of your binaries"
+                f"the dynamic loader cannot find {path}, because it splits paths at "
+                f"{separator.group()!r}: set {CACHE_VARIABLE} to a directory without it, or move "
+                "the directory of your binaries"
             )

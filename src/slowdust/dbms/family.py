@@ -1,4 +1,4 @@
-"""The interface of a family of servers: everything that differs from DBMS to DBMS.
+"""The interface of a family of servers: everything that differs between DBMS.
 
 A family is a module of this package with the name of the DBMS and a `FAMILY` in it, and a
 directory of configurations `configs/DBMS/`.
@@ -40,7 +40,7 @@ from slowdust.wording import guess
 
 
 class Served(Protocol):
-    """The facts about a server that its family needs to ask it and to maintain its tables."""
+    """The facts that a family needs about a server to query it and to maintain its tables."""
 
     @property
     def version(self) -> str:
@@ -48,27 +48,27 @@ class Served(Protocol):
 
     @property
     def settings(self) -> AcceptedSettings:
-        """The settings that it was given."""
+        """The settings that it was started with."""
 
     @property
     def engine(self) -> str | None:
-        """The storage engine of its tables; None where the DBMS has only one."""
+        """The storage engine of its tables; None if the DBMS has only one."""
 
     @property
     def files(self) -> Path | None:
-        """The directory of its data; None where others started it."""
+        """The directory of its data; None if Slowdust did not start it."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """The facts about one instance that its family needs; it is `Served`."""
+    """The facts that a family needs about one instance; it is `Served`."""
 
     build: Build
     account: Account
     data_dir: Path
     """An existing directory of the account, empty before `create`."""
     config_file: Path
-    """A file that the account can read; it holds `configuration` when the server starts."""
+    """A file that the account can read; it contains `configuration` when the server starts."""
     socket_dir: Path
     port: int
     access: Access
@@ -85,7 +85,7 @@ class Site:
 
     @property
     def certificate(self) -> Path:
-        """The file of the server's certificate, which exists if an access is encrypted."""
+        """The file of the server's certificate; it exists if an access is encrypted."""
         return self.config_file.with_name("server.crt")
 
     @property
@@ -94,10 +94,10 @@ class Site:
 
 
 class Run(Protocol):
-    """A function that runs a program to its end as the server's user and returns its output."""
+    """A function that runs a program as the server's user, waits for it and returns its output."""
 
     def __call__(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
-        """Run `command`, which begins with the dynamic loader where the build has one."""
+        """Run `command`, which begins with the dynamic loader if the build has one."""
 
 
 _CONNECTIONS_BY_DEFAULT = 100
@@ -114,12 +114,12 @@ class Shutdown(enum.Enum):
     ORDERLY = "orderly"
     """The server keeps its data for the next start."""
     AT_ONCE = "at once"
-    """The server's data is not needed any more."""
+    """The server's data is no longer needed."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of what an instance stores, in bytes."""
+    """The sizes of an instance's data, in bytes."""
 
     data_bytes: int
     table_bytes: int
@@ -128,11 +128,11 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Commit:
-    """What a commit does before it returns."""
+    """Whether a commit waits for the disk, and the setting that decides it."""
 
     waits_for_disk: bool
     setting: str
-    """The setting that decides it, as it would be given: 'synchronous_commit=off'."""
+    """The setting as a user writes it: 'synchronous_commit=off'."""
 
 
 class Family(ABC):
@@ -140,40 +140,40 @@ class Family(ABC):
 
     name: str
     protocol: str | None = None
-    """The DBMS whose protocol and SQL its servers have for the driver; None for its own."""
+    """The DBMS whose protocol and SQL its servers speak; None if it is this one."""
     database: str
     stop_signals: Mapping[Shutdown, tuple[signal.Signals, ...]] = {
         Shutdown.ORDERLY: (signal.SIGTERM, signal.SIGKILL),
         Shutdown.AT_ONCE: (signal.SIGKILL,),
     }
     sql: Sql | None = None
-    """The SQL of its servers; None where they have none."""
+    """The SQL of its servers; None if they have none."""
     without: Mapping[str, str] = {}
-    """What its servers lack -> why. It is a key of the table of a benchmark of long steps, or one
-    of `partitions`, `encryption` and `look-ups` (of rows by their key)."""
+    """Missing feature -> why. A feature is a key of the table of a benchmark of long steps, or
+    `partitions`, `encryption` or `look-ups` (of rows by their key)."""
     unreported: str | None = None
-    """What its servers do not report and others do, as a sentence; None where they report all."""
+    """A sentence about facts that only other DBMS report; None if its servers report all."""
     not_counted: str | None = None
-    """Why valgrind cannot count the work of its servers, as a sentence; None where it can."""
+    """A sentence: why valgrind cannot count the work of its servers; None if it can."""
     options_when_counted: tuple[str, ...] = ()
-    """Options at the end of the server's command while valgrind runs it."""
+    """Options at the end of the server's command when valgrind runs it."""
     sessions_are_processes: bool = False
-    """Whether a process of its own serves each session, else a thread."""
+    """Whether each session has its own process; else it has a thread."""
     engines: tuple[str, ...] = ()
     volatile_engines: frozenset[str] = frozenset()
     """Engines whose tables are empty after a restart."""
     by_url: ByUrl | None = None
-    """How servers that run already are reached; None where they cannot be."""
+    """How running servers are reached; None if they cannot be."""
     round_trip = "SELECT 1"
-    """What the driver asks a server for that asks for nothing, as users know it."""
+    """The driver's no-op request, as users know it."""
     connections_setting: str | None = None
-    """The setting that limits the connections; None where none has to be raised."""
+    """The setting that limits the connections; None if no limit has to be raised."""
     background_settings: tuple[str, ...] = ()
-    """Settings of work beside the statements that a reader of results has to know."""
+    """Settings of background work that readers of results have to know."""
     usual_start: Second = 7.0
-    """A start of a server with the loading of 100,000 rows, about, on two cores."""
+    """The usual time to start a server and load 100,000 rows, on two cores."""
     usual_count: Second = 45.0
-    """The counting of the work of one test at one number of clients, about."""
+    """The usual time to count the work of one step."""
 
     def settings(
         self,
@@ -187,8 +187,8 @@ class Family(ABC):
     ) -> Settings:
         """Return a configuration's settings for one of `side_by_side` instances on this machine.
 
-        `config` is a name or a path. The settings allow `clients` connections unless the overrides
-        do not; `memory_bytes` replaces the memory of the host. Raises UsageError.
+        `config` is a name or a path. The settings allow `clients` connections, unless the overrides
+        set that limit; `memory_bytes` replaces the memory of the host. Raises UsageError.
         """
         memory = host_memory_bytes() if memory_bytes is None else memory_bytes
         file = load_config(self.name, config)
@@ -209,18 +209,18 @@ class Family(ABC):
         """
 
     def lacks(self, what: str, engine: str | None = None) -> str | None:
-        """Say why servers of the family lack something, as a sentence; None where they have it."""
+        """Return a sentence: why servers of the family lack a feature; None if they have it."""
         return self.without.get(what)
 
     def choose_engine(self, build: Build, wanted: str | None) -> str | None:
-        """Return the engine of a contender: `wanted` or the default; None without a choice.
+        """Return the engine of a contender: `wanted` or the default; None if there is only one.
 
-        Raises UsageError for an engine that the DBMS, or this build of it, does not have.
+        Raises UsageError for an engine that the DBMS or this build does not have.
         """
         if wanted is None:
             return self.engines[0] if self.engines else None
         if not self.engines:
-            raise UsageError(f"{self.name} has only one engine: leave out '/{wanted}'")
+            raise UsageError(f"{self.name} has only one engine: remove '/{wanted}'")
         if wanted not in self.engines:
             raise UsageError(
                 f"{self.name} has no engine {wanted!r}: choose {', '.join(self.engines)}"
@@ -231,12 +231,12 @@ class Family(ABC):
             raise UsageError(missing)
         return wanted
 
-    def beneath(self, settings: Settings) -> tuple[str, str] | None:
-        """Return DBMS and version of a server that one with such settings runs on; None without."""
+    def backing_server(self, settings: Settings) -> tuple[str, str] | None:
+        """Return DBMS and version of the server that stores the data; None if it is this one."""
         return None
 
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
-        """Say what this build lacks for an engine, and which has it; None when it lacks nothing."""
+        """Say why this build lacks an engine, and which builds have it; None if it has it."""
         return None
 
     def keeps_tables(self, site: Served) -> bool:
@@ -245,48 +245,48 @@ class Family(ABC):
 
     @abstractmethod
     def commit(self, settings: Mapping[str, str], engine: str | None) -> Commit | None:
-        """Return what a commit does under these settings; None where there is no disk to wait for.
+        """Return what a commit does under these settings; None if nothing is written to disk.
 
-        A setting that is not given has the server's default.
+        A missing setting has the server's default.
         """
 
     @abstractmethod
     def render_bytes(self, size: int) -> str:
-        """Write a size as this family's settings have it."""
+        """Write a size in the format of this family's settings."""
 
     @abstractmethod
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
-        """Return the settings that make the page cache so large, in bytes: whole megabytes.
+        """Return the settings for a page cache of `size` bytes, which are whole megabytes.
 
-        Where sessions share none it is that of each. Raises UsageError for an engine that has none,
-        or none of this size.
+        If each session has its own cache, `size` is the size of each. Raises UsageError for an
+        engine without a page cache, or a size that it does not allow.
         """
 
     @abstractmethod
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Return the settings that the server of this build accepts, as it reports itself.
+        """Return the settings that the server of this build accepts, as reported by itself.
 
         Raises UsageError for a setting that it does not know or a value that it refuses.
         """
 
     def auths(self, build: Build) -> Sequence[Auth]:
-        """Return the methods by which servers of this build ask for a password, the best first.
+        """Return the password methods of servers of this build, the best first.
 
-        Empty where they ask for none.
+        Empty if they have none.
         """
         return ()
 
     def check_access(self, build: Build, access: Access) -> None:
-        """Raise UsageError for a kind of access that servers of this build do not have."""
+        """Raise UsageError for an access that servers of this build do not support."""
         if access.auth is not Auth.TRUST and access.auth not in self.auths(build):
             version = build.facts.version
-            raise UsageError(f"{self.name} {version} has no authentication by {access.auth.value}")
+            raise UsageError(f"{self.name} {version} does not support {access.auth.value} access")
 
     def access_by(self, listen: Listen, build: Build) -> Access:
-        """Return an access to a server that listens there, with a new password on TCP.
+        """Return an access to a server that listens on `listen`, with a new password for TCP.
 
-        Every user of this machine can reach the loopback address, so a build that cannot ask for a
-        password stays on its private socket.
+        Every user of this machine can reach the loopback address, so a build without password
+        authentication listens on its private socket only.
         """
         auths = self.auths(build)
         if listen is Listen.SOCKET or not auths:
@@ -294,17 +294,17 @@ class Family(ABC):
         return Access.make(listen, auths[0])
 
     def without_tls(self, build: Build, account: Account) -> str | None:
-        """Say why servers of this build encrypt no connections; None where they do."""
+        """Say why servers of this build do not encrypt connections; None if they do."""
         return f"connections to {self.name} are not encrypted"
 
     def with_encryption(self, access: Access, build: Build) -> Access:
-        """Return the access with one by encrypted TCP, which asks for a password, beside it."""
+        """Return the access with an additional one by encrypted TCP with a password."""
         by_tcp = access.by_tcp or self.access_by(Listen.LOOPBACK, build)
         return dataclasses.replace(access, encrypted=by_tcp)
 
     @abstractmethod
     def create(self, site: Site, run: Run) -> None:
-        """Fill the data directory; the configuration file exists already."""
+        """Fill the data directory. The configuration file exists already."""
 
     @abstractmethod
     def configuration(self, site: Site) -> str:
@@ -314,7 +314,7 @@ class Family(ABC):
     def server_command(self, site: Site) -> list[str]:
         """Return the command that runs the server in the foreground.
 
-        All users of this machine can read it: it holds no password.
+        All users of this machine can read it, so it contains no password.
         """
 
     def secret_variables(self, site: Site) -> Mapping[str, Secret]:
@@ -322,7 +322,7 @@ class Family(ABC):
         return {}
 
     def programs(self, site: Site) -> Sequence[Path]:
-        """Return the programs of the server, which may outlive it when it is killed."""
+        """Return the server's programs, whose processes may survive a kill."""
         return (Path(self.server_command(site)[0]),)
 
     @abstractmethod
@@ -330,7 +330,7 @@ class Family(ABC):
         """Return whether the server with this process id accepts connections."""
 
     def target(self, site: Site) -> Target:
-        """Return the address for the driver: the socket, or 127.0.0.1 where TCP is asked for."""
+        """Return the address for the driver: the socket, or 127.0.0.1 for TCP."""
         loopback = site.access.listen is Listen.LOOPBACK
         return Target(
             dbms=self.name,
@@ -345,9 +345,9 @@ class Family(ABC):
         )
 
     def encrypted_target(self, site: Site) -> Target:
-        """Return the address of its encrypted access for the driver.
+        """Return the address of the encrypted access for the driver.
 
-        The certificate was made for this server alone, by nobody whom the client could ask.
+        The certificate is self-signed, so the client does not verify it.
         """
         assert site.access.encrypted is not None
         return msgspec.structs.replace(
@@ -360,100 +360,100 @@ class Family(ABC):
 
     @abstractmethod
     def error_line(self, log: Sequence[str]) -> str | None:
-        """Return the line of a log that says why the server ended; None when there is none."""
+        """Return the line of a log that says why the server exited, if any."""
 
     @abstractmethod
     def fatal_error(self, state: str) -> str | None:
-        """Return what an error with this state (SQLSTATE, or `HY000/NUMBER`) says about the server.
+        """Return what an error state (SQLSTATE, or `HY000/NUMBER`) says about the server.
 
-        None where it is neither out of resources nor shut down nor failing.
+        None if it does not say that the server is out of resources, shutting down or failing.
         """
 
     @abstractmethod
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return the maintenance of loaded tables, before anything is measured."""
+        """Return the maintenance of loaded tables before the first measurement."""
 
     def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return the maintenance that finishes the work of writes before reads are measured."""
+        """Return the maintenance that finishes deferred work of writes before reads."""
         return self.after_load(site, tables)
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Return the maintenance that the server would soon start by itself after a step's writes.
+        """Return the maintenance that the server would soon start itself after a step of writes.
 
-        Done now, it is not done while another server is measured. Empty where the server does it
-        during the writes, or not at all.
+        Slowdust runs it now, so that it does not run while another server is measured. Empty if
+        the server does it during the writes, or not at all.
         """
         return []
 
     def write_out(self, site: Served) -> list[Stage]:
-        """Return the stages that write what is only in memory, so that all writes can be counted.
+        """Return the stages that write dirty pages to disk, so that all writes are counted.
 
-        Empty where no statement does it.
+        Empty if no statement does it.
         """
         return []
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the files with pages of tables and indexes; empty where they cannot be seen."""
+        """Return the files with pages of tables and indexes; empty if they are not accessible."""
         return []
 
     @abstractmethod
     def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
-        """Return the query for the sizes of what the server stores, in `tables` and elsewhere."""
+        """Return the query for the sizes of the server's data, in `tables` and elsewhere."""
 
     def page_size(self, site: Served) -> Query[int | None] | None:
-        """Return the query for the bytes of a page of the data files.
+        """Return the query for the page size of the data files, in bytes.
 
-        None where pages have no one size, or the server does not tell it.
+        None if page sizes vary, or the server does not report them.
         """
         return None
 
     def facts(self, site: Served) -> Query[Facts] | None:
-        """Return the query for physical facts of maintained tables; None where it tells none.
+        """Return the query for physical facts of maintained tables; None if it reports none.
 
-        The quantities are those of `analysis/preparation.py`.
+        `analysis/preparation.py` lists the quantities.
         """
         return None
 
     def counters(self, site: Served) -> Query[dict[str, float]] | None:
-        """Return the query for the totals of the server's work: quantity -> number.
+        """Return the query for the server's work counters: quantity -> total.
 
-        Only their differences count. None where the server does not count its work.
+        Only differences of totals are used. None if the server does not count its work.
         """
         return None
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]] | None:
-        """Return the query for the settings that were given, where the server has them.
+        """Return the query for the current values of the settings that were given.
 
-        None where the server does not tell its settings.
+        None if the server does not report its settings.
         """
         return None
 
     def buffer_pool(self, site: Served) -> Query[int | None] | None:
-        """Return the query for the bytes of the server's page cache.
+        """Return the query for the size of the server's page cache, in bytes.
 
-        None where the engine has no page cache that its sessions share.
+        None if the engine has no page cache that sessions share.
         """
         return None
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
-        """Return options at the end of the command of a server that tells its sessions' waits."""
+        """Return options at the end of the server's command that make it report waits."""
         return ()
 
     def waits(self, site: Served) -> Sequence[Waits]:
-        """Return how a server with `options_when_observed` tells what its sessions wait for.
+        """Return how a server with `options_when_observed` reports the waits of its sessions.
 
-        Empty where it cannot.
+        Empty if it cannot.
         """
         return ()
 
     def _room_for(self, clients: int, settings: Settings) -> dict[str, str]:
-        """Return the setting that lets so many clients connect; empty where they can anyway."""
+        """Return the setting that allows `clients` connections; empty if it is not needed."""
         if self.connections_setting is None:
             return {}
         given = {**settings.optional, **settings.required}.get(
             self.connections_setting, str(_CONNECTIONS_BY_DEFAULT)
         )
         needed = clients + _SPARE_CONNECTIONS
-        # A value that is not a number is for the server to refuse.
+        # The server refuses a value that is not a number.
         has_room = not given.isdigit() or int(given) >= needed
         return {} if has_room else {self.connections_setting: str(needed)}

@@ -1,7 +1,7 @@
-"""FerretDB 1, which keeps its documents in SQLite or in Postgres: these are its engines.
+"""FerretDB 1, which stores its documents in SQLite or in Postgres: these are its engines.
 
-Over Postgres a shell starts and ends both servers, so limits, freezing, probes and clean-up see one
-server. With a second instance each of them would have to know both.
+With Postgres a shell starts and stops both servers, so that limits, freezing, probes and clean-up
+handle one server.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from slowdust.versions import version_order
 
 _DBMS = "ferretdb"
 _PRAGMAS = tuple(name for name in sqlite.KNOWN if name != "encoding")
-"""The text of documents is JSON in UTF-8."""
+"""All pragmas but the encoding: documents are JSON in UTF-8."""
 _JOURNAL = "wal"
 
 
@@ -46,25 +46,25 @@ class _InSqlite:
     """SQLite within FerretDB's own process."""
 
     bytes_per_row = 590
-    """The size in B-trees, of JSON with the types of the values; measured with 1.18.0."""
+    """The size in B-trees of JSON with types; measured with 1.18.0."""
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
         return sqlite.commit(settings, _JOURNAL)
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Check the settings here: the server passes them on, and SQLite ignores what is wrong."""
+        """Check the settings here: the server passes them to SQLite, which ignores wrong ones."""
         check_nothing_created(_DBMS, settings)
         accepted = settings.among(_PRAGMAS, build, _PRAGMAS)
-        told = (sqlite.complaint(name, value) for name, value in accepted.values.items())
-        check_complaints(build, known(told))
+        complaints = (sqlite.complaint(name, value) for name, value in accepted.values.items())
+        check_complaints(build, known(complaints))
         sqlite.ordered(accepted.values, _DBMS)
         return accepted
 
     def create(self, site: Site, run: Run) -> None:
-        """Do nothing: databases are made when they are written to."""
+        """Do nothing: the first write creates a database."""
 
     def configuration(self, site: Site) -> str:
-        """Return a line for each setting, to be read; the server has them in its command."""
+        """Return a line for each setting, for readers; the server gets them in its command."""
         values = sorted(without_names(site.settings.values).items())
         return "".join(f"{name} = {value}\n" for name, value in values)
 
@@ -84,14 +84,14 @@ class _InSqlite:
 
 
 VERSION = "postgres"
-"""The setting that names the version of Postgres."""
+"""The setting for the version of Postgres."""
 _DEFAULT_VERSION = "17.6"
 _SHELL = Path("/bin/sh")
 _CONNECTIONS_BY_DEFAULT = 100
 _RESERVED_CONNECTIONS = 10
-"""Connections that are left to superusers and to background work."""
+"""Connections for superusers and background work."""
 _BOTH = """
-sleep 0.1  # limits of memory and control groups are set meanwhile
+sleep 0.1  # Slowdust sets memory limits and control groups during this time
 {postgres} &
 postgres=$!
 trap 'kill -INT $postgres; wait $postgres; exit 0' TERM
@@ -105,7 +105,7 @@ done
   trap 'kill -TERM $ferretdb' TERM
   wait $ferretdb
   code=$?
-  wait $ferretdb  # again: a signal ends a wait
+  wait $ferretdb  # again: a signal interrupts a wait
   kill -INT $postgres 2>/dev/null
   exit $code
 ) &
@@ -115,16 +115,15 @@ wait $postgres
 kill -TERM $above 2>/dev/null
 wait $above
 """
-"""A shell's commands: Postgres begins before FerretDB and ends after it, and neither outlives the
-other.
+"""A shell script: Postgres starts before FerretDB and stops after it. If one exits, both stop.
 """
 
 
 class _InPostgres:
-    """A server of Postgres beneath FerretDB, in the same tree of processes."""
+    """A Postgres server that FerretDB uses, in the same process tree."""
 
     bytes_per_row = 1370
-    """The size in heap and B-trees, of JSONB with the types of the values; measured with 1.18.0."""
+    """The size in heap and B-trees of JSONB with types; measured with 1.18.0."""
 
     def commit(self, settings: Mapping[str, str]) -> Commit:
         return POSTGRES.commit(settings, None)
@@ -139,13 +138,13 @@ class _InPostgres:
         )
 
     def create(self, site: Site, run: Run) -> None:
-        POSTGRES.create(_beneath(site), run)
+        POSTGRES.create(_postgres_site(site), run)
 
     def configuration(self, site: Site) -> str:
-        return POSTGRES.configuration(_beneath(site))
+        return POSTGRES.configuration(_postgres_site(site))
 
     def options(self, site: Site) -> list[str]:
-        """Return the address of Postgres, with as many connections as it lets in."""
+        """Return the address of Postgres, with as many connections as it allows."""
         most = site.settings.values.get("max_connections", str(_CONNECTIONS_BY_DEFAULT))
         pool = max(1, int(most) - _RESERVED_CONNECTIONS)
         address = f"host={site.socket_dir}&port={site.port}&pool_max_conns={pool}"
@@ -155,25 +154,25 @@ class _InPostgres:
         ]
 
     def command(self, site: Site, ferretdb: Sequence[str]) -> list[str]:
-        beneath = _beneath(site)
+        postgres = _postgres_site(site)
         script = _BOTH.format(
-            postgres=shlex.join(POSTGRES.server_command(beneath)),
-            state=shlex.quote(str(beneath.data_dir / "postmaster.pid")),
+            postgres=shlex.join(POSTGRES.server_command(postgres)),
+            state=shlex.quote(str(postgres.data_dir / "postmaster.pid")),
             ferretdb=shlex.join(ferretdb),
         )
         return [str(_SHELL), "-c", script]
 
     def programs(self, site: Site) -> Sequence[Path]:
-        return (Path(POSTGRES.server_command(_beneath(site))[0]), _SHELL)
+        return (Path(POSTGRES.server_command(_postgres_site(site))[0]), _SHELL)
 
 
 @cache
 def postgres_build(version: str) -> Build:
-    """Return the build of a version of Postgres from the catalog, which is fetched once."""
+    """Return the build of a version of Postgres from the catalog; fetch it if necessary."""
     return builds.resolve(POSTGRES.name, version, lambda _: None)
 
 
-def _beneath(site: Site) -> Site:
+def _postgres_site(site: Site) -> Site:
     own = without_names(site.settings.values)
     values = {name: value for name, value in own.items() if name != VERSION}
     return dataclasses.replace(
@@ -192,21 +191,21 @@ _SCRAM_SINCE = "1.21.0"
 _PASSWORD = "FERRETDB_SETUP_PASSWORD"
 _ERRORS = ("FATAL", "panic:", "ERROR", "ferretdb: error:")
 _ENDED_BY_US = "terminating connection due to administrator command"
-"""What Postgres writes when it is stopped, since FerretDB has ended."""
+"""A message of Postgres when it is stopped because FerretDB exited."""
 
 
 class FerretDB(DocumentFamily):
-    """FerretDB over SQLite or Postgres."""
+    """FerretDB on SQLite or Postgres."""
 
     name = "ferretdb"
     engines = tuple(_BACKENDS)
     unreported = (
-        "FerretDB tells no facts about its pages, does not count rows or blocks, names no settings "
-        "in force and explains no writes: all of these are absent."
+        "FerretDB reports no facts about pages, no counts of rows or blocks, no current settings "
+        "and no plans of writes."
     )
     not_counted = (
-        "valgrind cannot count the work of ferretdb: a program in Go receives its messages without "
-        "the C library, by which windows begin and end."
+        "valgrind cannot count the work of ferretdb: counting starts and stops at calls of the C "
+        "library, which Go programs do not use for messages."
     )
     without: Mapping[str, str] = {
         **DocumentFamily.without,
@@ -224,7 +223,7 @@ class FerretDB(DocumentFamily):
         clients: int = 1,
         memory_bytes: int | None = None,
     ) -> Settings:
-        """Return the settings of the back end; those of Postgres have Postgres' configurations."""
+        """Return the settings of the back end; Postgres has its own configurations."""
         if engine == _POSTGRES:
             settings = POSTGRES.settings(
                 config, overrides, side_by_side, clients=clients, memory_bytes=memory_bytes
@@ -241,12 +240,12 @@ class FerretDB(DocumentFamily):
         )
         if VERSION in settings.required:
             raise UsageError(
-                f"{VERSION}={settings.required[VERSION]} is for ferretdb@VERSION/{_POSTGRES}: "
-                "this one is over SQLite"
+                f"{VERSION}={settings.required[VERSION]} has no effect with SQLite: choose the "
+                f"contender ferretdb@VERSION/{_POSTGRES}"
             )
         return settings
 
-    def beneath(self, settings: Settings) -> tuple[str, str] | None:
+    def backing_server(self, settings: Settings) -> tuple[str, str] | None:
         version = settings.required.get(VERSION)
         return None if version is None else (POSTGRES.name, version)
 
@@ -260,7 +259,7 @@ class FerretDB(DocumentFamily):
         return sqlite.cache_size(size)
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
-        """Return the size of the cache in the back end; in SQLite each connection has its own."""
+        """Return the cache size of the back end; in SQLite each connection has its own cache."""
         if engine == _POSTGRES:
             return POSTGRES.pool_settings(size, None)
         return {"cache_size": self.render_bytes(size)}
@@ -272,9 +271,9 @@ class FerretDB(DocumentFamily):
         return _backend(engine).accept(build, account, settings)
 
     def auths(self, build: Build) -> Sequence[Auth]:
-        """Return SCRAM from the version on that keeps users itself."""
-        keeps_users = version_order(build.facts.version) >= version_order(_SCRAM_SINCE)
-        return (Auth.SCRAM,) if keeps_users else ()
+        """Return SCRAM for versions that manage users themselves."""
+        manages_users = version_order(build.facts.version) >= version_order(_SCRAM_SINCE)
+        return (Auth.SCRAM,) if manages_users else ()
 
     def create(self, site: Site, run: Run) -> None:
         _backend(site.engine).create(site, run)
@@ -295,7 +294,7 @@ class FerretDB(DocumentFamily):
             "--telemetry=disable",
             "--log-level=error",
         ]
-        if site.access.password is not None:  # it makes the only user, in the tables' database
+        if site.access.password is not None:  # creates the only user, in the tables' database
             ferretdb += ["--test-enable-new-auth", f"--setup-database={self.database}"]
             ferretdb += [f"--setup-username={USER}"]
         return backend.command(site, ferretdb)

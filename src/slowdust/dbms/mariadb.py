@@ -27,7 +27,7 @@ _GLOBAL_PRIV_SINCE = (10, 4, 0)
 
 
 class VectorsOfMariadb(VectorIndexes):
-    """MariaDB, whose tables have VECTOR INDEX since 11.7."""
+    """VECTOR INDEX of MariaDB, since 11.7."""
 
     encoding: Encoding = "bytes"
     cannot: ClassVar = {IVFFLAT: "MariaDB has no IVFFlat"}
@@ -36,7 +36,7 @@ class VectorsOfMariadb(VectorIndexes):
     _SINCE = "11.7"
 
     def distance(self, metric: str, vector: str) -> str:
-        """Return the function that the index knows by its name."""
+        """Return a function by its name: the index is only used with that name."""
         return f"{self._FUNCTIONS[metric]}({VECTOR}, {vector})"
 
     def create(self, kind: str, table: str, options: IndexOptions) -> str:
@@ -60,7 +60,7 @@ class VectorsOfMariadb(VectorIndexes):
         self, version: str | None, root: Path | None, engine: str | None, metric: str
     ) -> str | None:
         if version and version_order(version) < version_order(self._SINCE):
-            return f"MariaDB {version} has no vector indexes: they came with {self._SINCE}"
+            return f"MariaDB {version} has no vector indexes: choose {self._SINCE} or newer"
         if engine not in (None, "innodb"):
             return f"vector indexes of MariaDB need InnoDB, not {engine}"
         if metric not in self._FUNCTIONS:
@@ -77,8 +77,8 @@ class Mariadb(MysqldFamily):
     )
     by_url = mysqld_by_url("mariadb")
     creates_users_since = (10, 1, 3)
-    # Under valgrind a thread that waits for io_uring keeps all others from running, and there are
-    # no addresses for the 8 TiB that newer versions reserve for a buffer pool that may grow.
+    # Under valgrind a thread that waits for io_uring blocks all others, and the address space is
+    # too small for the 8 TiB that newer versions reserve for a growing buffer pool.
     options_when_counted: tuple[str, ...] = (
         *MysqldFamily.options_when_counted,
         "--innodb-use-native-aio=0",
@@ -89,7 +89,7 @@ class Mariadb(MysqldFamily):
         return (Auth.NATIVE,)
 
     def table_of_users(self, site: Site) -> str:
-        """Return the table behind the view that `mysql.user` is since 10.4."""
+        """Return the base table; `mysql.user` is a view since 10.4."""
         if version_of(site.version) >= _GLOBAL_PRIV_SINCE:
             return "mysql.global_priv"
         return super().table_of_users(site)

@@ -1,7 +1,7 @@
 """The settings of mongod: their YAML file, and the check by the server itself.
 
-It has no option for a check. If its data directory is missing, it exits when it looks for it, which
-is after it has read and taken all settings.
+mongod has no option for a check. It is run with a missing data directory instead: it reads all
+settings, then looks for the directory and exits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from slowdust.errors import UsageError
 from slowdust.temporary import ENTERABLE, temporary_folder
 
 JOURNALED = "writeConcern.j"
-"""The setting of the client by which each write waits until it is in the journal on disk."""
+"""The client's setting that makes each write wait until it is in the journal on disk."""
 SYNC_PERIOD = "storage.syncPeriodSecs"
 _CHOSEN = """
 net.bindIp net.bindIpAll net.ipv6 net.port net.unixDomainSocket.enabled
@@ -40,7 +40,7 @@ setParameter.enableLocalhostAuthBypass sharding.clusterRole storage.dbPath stora
 systemLog.destination systemLog.path
 """
 _RESERVED = frozenset(_CHOSEN.split())
-"""Settings by which Slowdust finds, watches and removes an instance, and its engine."""
+"""Settings that Slowdust needs to find, watch and remove an instance, and its engine."""
 _SERVER_SETTINGS = """
 net.compression.compressors net.maxIncomingConnections operationProfiling.mode
 operationProfiling.slowOpThresholdMs security.javascriptEnabled
@@ -56,25 +56,25 @@ storage.wiredTiger.engineConfig.zstdCompressionLevel storage.wiredTiger.indexCon
 storage.wiredTiger.indexConfig.prefixCompression systemLog.quiet systemLog.verbosity
 """
 _KNOWN = (*_SERVER_SETTINGS.split(), SYNC_PERIOD, JOURNALED)
-"""Settings that a name which the server does not know may have meant."""
+"""Settings to suggest for an unknown name."""
 _WITH_WORDS = frozenset({"operationProfiling.mode", "cloud.monitoring.free.state"})
-"""Settings of which `off` is one of several words."""
+"""Settings with several words as values, one of them `off`."""
 _NAME = re.compile(r"[A-Za-z]\w*(\.\w+)+", re.ASCII)
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]+", re.ASCII)
 
 _Tree = dict[str, "str | _Tree"]
 _SOCKETS = "s"
 _PORT = 27017
-"""A part of the socket's name: the server does not listen on it."""
+"""A part of the socket's name; the server does not listen on this port."""
 _PARAMETERS = "setParameter."
 _UNKNOWN_OPTION = re.compile(r"[Uu]nrecognized option: ([\w.]+)")
 _UNKNOWN_PARAMETER = re.compile(r'Illegal --setParameter parameter: "?([\w.]+)')
 _MISSING = re.compile(r"Data directory .* not found")
 _SEVERE = ("E", "F")
 _LOG_LINE = re.compile(r"\d{4}-\d\d-\d\dT\S+ ([A-Z]\d?) +\S+ +\[[^\]]*\] (.*)")
-"""A line of text: its time, severity, component and thread, then what it says."""
+"""A line of text: time, severity, component, thread, message."""
 _LAST_WORDS = "exception in initAndListen"
-"""The beginning of a line that says why the server ends, with the severity of information."""
+"""The beginning of the message that says why the server exits. Its severity is information."""
 _HINT = re.compile(r"try '.*' for more information", re.IGNORECASE)
 
 
@@ -83,7 +83,7 @@ def of_server(values: Mapping[str, str]) -> dict[str, str]:
 
 
 def journaled(values: Mapping[str, str]) -> bool:
-    """Return whether the client lets each write wait for the disk; raise UsageError."""
+    """Return whether each write waits for the disk. Raises UsageError."""
     given = values.get(JOURNALED, "false")
     wanted = truth(given)
     if wanted is None:
@@ -112,13 +112,13 @@ def _put(tree: _Tree, name: str, value: str) -> None:
     for section in sections:
         inner = tree.setdefault(section, {})
         if isinstance(inner, str):
-            raise UsageError(f"{name} cannot be set beside {section}, which is a setting itself")
+            raise UsageError(f"{name} cannot be set together with the setting {section}")
         tree = inner
     tree[last] = _scalar(name, value)
 
 
 def _scalar(name: str, value: str) -> str:
-    """Return a value as YAML: mongod takes true and false alone for what is one of them."""
+    """Return a value as YAML, where mongod's booleans are true and false."""
     if value in ("on", "off") and name not in _WITH_WORDS:
         return "true" if value == "on" else "false"
     return value if _PLAIN.fullmatch(value) else json.dumps(value)
@@ -135,9 +135,9 @@ def _lines(tree: _Tree, indent: str) -> list[str]:
 
 
 def listening(sockets: Path, port: int, address: str | None = None) -> list[str]:
-    """Return the options of a server that listens on its socket, and on this address if any.
+    """Return the options of a server that listens on its socket and, if given, on an address.
 
-    Without an address it would choose 127.0.0.1; the socket may stand in its place.
+    Its default address is 127.0.0.1; the option accepts the socket instead.
     """
     return [
         f"--bind_ip={address or socket_in(sockets, port)}",
@@ -149,7 +149,7 @@ def listening(sockets: Path, port: int, address: str | None = None) -> list[str]
 def accepted_settings(build: Build, account: Account, settings: Settings) -> AcceptedSettings:
     """Return the settings that the server of this build accepts.
 
-    Raises UsageError for a setting that it does not know or a value that it refuses.
+    Raises UsageError for an unknown setting or a value that it refuses.
     """
     settings.check_not_reserved(_RESERVED)
     values = {**settings.optional, **settings.required}
@@ -171,7 +171,7 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
 def _complaint(
     build: Build, account: Account, directory: Path, values: Mapping[str, str]
 ) -> str | None:
-    """Return the server's first complaint about settings; None where it takes all."""
+    """Return the server's first complaint about the settings; None if it accepts all."""
     file = directory / "server.conf"
     file.write_text(configuration_text(values), encoding="utf-8")
     file.chmod(0o644)
@@ -195,7 +195,7 @@ def _unknown(complaint: str) -> str:
 
 
 def first_error(lines: Iterable[str]) -> str | None:
-    """Return what the first line about an error says; None where there is none."""
+    """Return the message of the first error, if any."""
     errors = (error_in(line) for line in lines)
     return next((error for error in errors if error), None)
 

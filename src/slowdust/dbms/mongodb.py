@@ -1,7 +1,7 @@
-"""MongoDB, 3.6 and newer: its server mongod, and Percona Server for MongoDB.
+"""MongoDB 3.6 and newer: mongod, and Percona Server for MongoDB.
 
-The storage engine is a setting of the server, which all its collections have. The fields of replies
-are those of MongoDB's manual; one that a version lacks is absent.
+The storage engine is a setting of the server and applies to all collections. Fields of replies are
+from MongoDB's manual; a field that a version lacks is absent.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from slowdust.units import Second, known, present
 STATUS = command("serverStatus", ADMIN)
 FACTS = (command("dbStats"), STATUS)
 _CACHE_SECTIONS = ("wiredTiger", "inMemory")
-"""Sections of the status that may have the cache, by engine."""
+"""Sections of the status with the cache, depending on the engine."""
 _COUNTED: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "keys_examined": (("queryExecutor", "scanned"),),
     "documents_examined": (("queryExecutor", "scannedObjects"),),
@@ -49,7 +49,7 @@ _COUNTED: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("document", "deleted"),
     ),
 }
-"""Quantity -> the fields below `metrics` that it is the sum of."""
+"""Quantity -> the fields of `metrics` to add up."""
 
 
 def read_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
@@ -91,7 +91,7 @@ def _at(document: object, path: Sequence[str]) -> str | None:
 
 
 _OF_THE_SERVER = "system."
-"""The beginning of the names of collections that a server makes itself."""
+"""The prefix of the names of a server's own collections."""
 _UNAUTHORIZED, _AUTHENTICATION_FAILED = "mongodb/13", "mongodb/18"
 
 
@@ -112,7 +112,7 @@ def _introduction(database: str) -> Query[Introduction]:
 
 _WIREDTIGER, _MMAPV1, _INMEMORY = "wiredtiger", "mmapv1", "inmemory"
 _NAMES = {_WIREDTIGER: "wiredTiger", _MMAPV1: "mmapv1", _INMEMORY: "inMemory"}
-"""Engine -> its name for the server."""
+"""Engine -> the server's name for it."""
 _ENGINES = {name: engine for engine, name in _NAMES.items()}
 
 
@@ -160,32 +160,32 @@ BY_URL = ByUrl(
     fixed_options={"directConnection": "true"},
     not_in_names='/\\. "$',
     settings=tuple(_SHOWN_SETTINGS.split()),
-    # A replica set has a default of its own for what writes wait for.
+    # A replica set has its own default for what writes wait for.
     settings_tell_commits=False,
     dialect=Dialect(
         introduction=_introduction,
-        create=_drop,  # a database comes into being with its collections
+        create=_drop,  # a database is created with its first collection
         drop=_drop,
         schema_is_database=True,
         table="collection",
         engine=Query((STATUS,), _read_engine),
     ),
 )
-"""The options are those of MongoDB's connection strings."""
+"""URLs are MongoDB's connection strings."""
 _MMAPV1_UNTIL = (4, 2)
 _SCRAM_SINCE = (4, 0)
 _OWN_USER, _USERS_DATABASE = "__system", "local"
-"""The user as whom members of a replica set speak to each other; its password is the key file."""
+"""The internal user of replica set members; its password is the key file."""
 _OPTION_OF_INMEMORY = "--inMemorySizeGB"
 _BYTES_PER_ROW = 300
-"""Added up from the fields of a document and of its entries in indexes, not measured."""
+"""Computed from the fields of a document and its index entries, not measured."""
 _SMALLEST_CACHE_GB = 0.25
 _SYNC_PERIOD: Second = 60.0
 _SOON: Second = 600.0
 _CHECKPOINT = Statements((command("fsync", ADMIN),))
-"""A command that returns when all pages are written: with WiredTiger, when a checkpoint is done."""
+"""A command that returns when all pages are written, with WiredTiger by a checkpoint."""
 _OLDEST = (3, 6)
-"""The first version with OP_MSG, the only kind of message that the driver sends."""
+"""The first version with OP_MSG, the only message kind of the driver."""
 _TOKUMX = "-mongodb-"
 """A part of TokuMX's version: 2.0.1-mongodb-2.4.10."""
 
@@ -204,27 +204,27 @@ class Mongodb(DocumentFamily):
         own, tokumx, base = version.partition(_TOKUMX)
         if tokumx:
             raise UsageError(
-                f"TokuMX {own} speaks the protocol of MongoDB {base}, which Slowdust does not: "
-                "3.6 is the first version with the one that it speaks"
+                f"TokuMX {own} has the protocol of MongoDB {base}; Slowdust needs the protocol of "
+                "3.6 or newer"
             )
         if version_of(version) < _OLDEST:
             raise UsageError(
-                f"mongodb {version} speaks an older protocol than Slowdust does: choose 3.6 or "
+                f"mongodb {version} has an older protocol than Slowdust supports: choose 3.6 or "
                 "newer"
             )
         return super().choose_engine(build, wanted)
 
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
-        """Know how long there was mmapv1; ask the server whether it has the engine in memory."""
+        """Compare the version for mmapv1; ask the server for the in-memory engine."""
         version = build.facts.version
         if engine == _MMAPV1 and version_of(version) >= _MMAPV1_UNTIL:
-            return f"mongodb {version} has no engine mmapv1: 4.0 is the last version with it"
+            return f"mongodb {version} has no engine mmapv1: choose 4.0 or older"
         if engine == _INMEMORY:
             shown = query_server(build, server_account(), ["--help"]).stdout
             if _OPTION_OF_INMEMORY not in shown:
                 return (
                     f"mongodb {version} has no engine inmemory: choose a build of Percona Server "
-                    "for MongoDB, which has it"
+                    "for MongoDB"
                 )
         return None
 
@@ -238,7 +238,7 @@ class Mongodb(DocumentFamily):
         return Commit(waits, f"{mongod_settings.JOURNALED}={'true' if waits else 'false'}")
 
     def render_bytes(self, size: int) -> str:
-        """Write a size in gigabytes, of which the server takes fractions."""
+        """Write a size in gigabytes with a fraction."""
         gigabytes = max(_SMALLEST_CACHE_GB, size / 2**30)
         return f"{gigabytes:.3f}".rstrip("0").rstrip(".")
 
@@ -249,22 +249,22 @@ class Mongodb(DocumentFamily):
         return mongod_settings.accepted_settings(build, account, settings)
 
     def pool_settings(self, size: int, engine: str | None) -> Mapping[str, str]:
-        """Return the size of the cache of WiredTiger, the engine that has one beside its data."""
+        """Return the cache size of WiredTiger, the only engine with a page cache of its own."""
         if engine not in (None, _WIREDTIGER):
-            raise UsageError(f"the engine {engine} has no page cache of a size of its own")
+            raise UsageError(f"the engine {engine} has no page cache whose size can be set")
         if size < _SMALLEST_CACHE_GB * 2**30:
             least = f"{_SMALLEST_CACHE_GB * 1024:.0f}MB"
             raise UsageError(f"the cache of WiredTiger cannot be smaller than {least}")
         return {"storage.wiredTiger.engineConfig.cacheSizeGB": self.render_bytes(size)}
 
     def auths(self, build: Build) -> Sequence[Auth]:
-        """Return SCRAM-SHA-256, which the driver speaks, from the first version with it."""
+        """Return SCRAM-SHA-256 for versions with it; the driver supports no other SCRAM."""
         return (Auth.SCRAM,) if version_of(build.facts.version) >= _SCRAM_SINCE else ()
 
     def create(self, site: Site, run: Run) -> None:
-        """Write the key file, whose content is the password of the server's own user.
+        """Write the key file, which contains the password of the server's internal user.
 
-        It is the only user that is there before the server runs.
+        It is the only user that exists before the first start.
         """
         if site.access.password is not None:
             site.account.make_file(_key_file(site), site.access.password.reveal().encode())
@@ -294,11 +294,11 @@ class Mongodb(DocumentFamily):
         return msgspec.structs.replace(target, user=_OWN_USER, auth_source=_USERS_DATABASE)
 
     def error_line(self, log: Sequence[str]) -> str | None:
-        """Return the first error, since the later ones follow from it."""
+        """Return the first error; later errors follow from it."""
         return mongod_settings.first_error(log)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Write what is only in memory; there are no statistics of the planner."""
+        """Write dirty pages to disk; the planner has no statistics to refresh."""
         return [] if site.engine == _INMEMORY else [_CHECKPOINT]
 
     def after_step(self, site: Served, tables: Sequence[str]) -> list[Stage]:
@@ -352,7 +352,7 @@ def _key_file(site: Site) -> Path:
 def _credentials(site: Site) -> list[str]:
     if site.access.password is None:
         return []
-    # While there are no users, whoever comes from this machine could make one.
+    # Without users, any client on this machine could create one.
     no_exception = "--setParameter=enableLocalhostAuthBypass=false"
     return [f"--keyFile={_key_file(site)}", no_exception]
 

@@ -1,6 +1,6 @@
-"""MySQL, 5.5 and newer, and what it shares with MariaDB.
+"""MySQL 5.5 and newer, and the common part of MySQL and MariaDB.
 
-The one process of such a server is mysqld, with a thread for each connection.
+A server is one process, mysqld, with a thread for each connection.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from slowdust.sql import Sql
 
 ROCKSDB_PLUGIN = "ha_rocksdb.so"
 _LOG_IS_SYNCED = "1"
-"""The value, and the default, with which each commit is synced, of each engine's setting."""
+"""The value of `log_at_commit`, and its default, that syncs each commit."""
 _SQL_FILES = ("system_tables", "performance_tables", "system_tables_data")
 _GREETING_BYTES = 5
 _GREETING_TIMEOUT_S = 5.0
@@ -69,10 +69,10 @@ _FATAL_STATES = {
     "HY000/1874": "InnoDB runs read-only",
     "HY000/1878": "error writing a temporary file",
 }
-"""State as the driver writes it -> its meaning; numbers below 1000 are of the library mysys."""
+"""State as the driver writes it -> its meaning; numbers below 1000 are mysys errors."""
 
 _CATALOG = (
-    # Postgres has a bit and a point of its own, whose values are others.
+    # bit and point are different types in Postgres.
     "SELECT c.TABLE_NAME, c.COLUMN_NAME, CASE c.DATA_TYPE WHEN 'bit' THEN 'bigint' "
     "WHEN 'point' THEN 'geometry' ELSE c.COLUMN_TYPE END, "
     "t.TABLE_ROWS, c.IS_NULLABLE = 'YES' "
@@ -153,9 +153,9 @@ class MysqldFamily(Family):
     """MySQL or MariaDB."""
 
     database = "slowdust"
-    # Valgrind runs one thread at a time: whoever spins until another one has done something spends
-    # instructions until its turn is over.
-    # Only a session's own thread is counted: so it makes indexes without the help of others.
+    # Valgrind runs one thread at a time: a thread that spins waiting for another one spends
+    # instructions until its time slice is over.
+    # Only a session's own thread is counted, so it must build indexes without helper threads.
     options_when_counted: tuple[str, ...] = (
         "--loose-innodb-sync-spin-loops=0",
         "--loose-innodb-spin-wait-delay=0",
@@ -174,7 +174,7 @@ class MysqldFamily(Family):
 
     def lacks(self, what: str, engine: str | None = None) -> str | None:
         if what == "partitions" and engine == "memory":
-            return "tables of MEMORY have no partitions since MySQL 8.0"
+            return "MEMORY tables have no partitions since MySQL 8.0"
         return super().lacks(what, engine)
 
     def validation(self, build: Build) -> Sequence[str]:
@@ -184,7 +184,7 @@ class MysqldFamily(Family):
         return "mysql.user"
 
     def identified(self, site: Site, access: Access) -> str:
-        """Return the IDENTIFIED clause of the user of an access for CREATE USER and GRANT."""
+        """Return the IDENTIFIED clause of the access's user for CREATE USER and GRANT."""
         password = access.password
         return f"IDENTIFIED BY '{password.reveal() if password else ''}'"
 
@@ -212,8 +212,8 @@ class MysqldFamily(Family):
         if engine != "rocksdb" or find_plugin(build, ROCKSDB_PLUGIN) is not None:
             return None
         return (
-            f"{self.name} {build.version} comes without {ROCKSDB_PLUGIN}, so it has no engine "
-            "rocksdb: choose a MariaDB build from Debian, which has it"
+            f"{self.name} {build.version} has no engine rocksdb, because {ROCKSDB_PLUGIN} is "
+            "missing: choose a MariaDB build from Debian"
         )
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
@@ -227,13 +227,10 @@ class MysqldFamily(Family):
         return self._command(site, server_options(site))
 
     def without_tls(self, build: Build, account: Account) -> str | None:
-        """Look for the setting that chooses versions of TLS.
-
-        Servers that lack it may know none that is still in use.
-        """
+        """Look for the setting for TLS versions: servers without it may lack current versions."""
         if "tls_version" in known_settings(build, account):
             return None
-        return "its server has no setting tls_version, so that TLS 1.2 is not certain"
+        return "its server has no setting tls_version and may not support TLS 1.2"
 
     def create(self, site: Site, run: Run) -> None:
         self.prepare(site)
@@ -262,9 +259,8 @@ class MysqldFamily(Family):
     def start_statements(self, site: Site) -> list[str]:
         """Return the statements of each start, which create the only user and the database.
 
-        It has a password where clients by TCP or by the socket need one.
-
-        New data directories have a root without a password, and older ones a user without a name.
+        The user has a password if its access needs one. They delete root, which has no password in
+        a new data directory, and the anonymous user of older versions.
         """
         accesses = {"localhost": site.access, "127.0.0.1": site.access.by_tcp or site.access}
         identified = {
@@ -327,11 +323,11 @@ class MysqldFamily(Family):
         return None if statement is None else Query((statement,), integer)
 
     def sizes(self, site: Served, tables: Sequence[str]) -> Query[Sizes]:
-        """Run ANALYZE, since the server reports the sizes that it found last."""
+        """Run ANALYZE first: the server reports sizes from its last one."""
         engine = _engine_of(site)
 
         def read(answers: Sequence[Sequence[Row]]) -> Sizes:
-            """Read the row of bytes; without files, tables and indexes are all data."""
+            """Read the row of bytes; without files, the data is tables plus indexes."""
             (((table, index),),) = answers
             if table is None or index is None:
                 raise SlowdustError(f"{self.name} does not report its sizes: the answer has NULL")
@@ -348,11 +344,11 @@ class MysqldFamily(Family):
         return Query((COUNTERS,), read_counters)
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
-        """Return options that switch the Performance Schema on, in versions that know them."""
+        """Return options that enable the Performance Schema, in versions that know them."""
         return waits.OPTIONS if version_of(site.version) >= waits.SINCE else ()
 
     def waits(self, site: Served) -> Sequence[Waits]:
-        """Return the statements for the Performance Schema, whose older versions differ."""
+        """Return the statements for the Performance Schema, which versions before 5.6 lack."""
         of_server = [waits.WAITS] if version_of(site.version) >= waits.SINCE else []
         return [*_engine_of(site).waits(), *of_server]
 
@@ -383,7 +379,7 @@ _VALIDATES_SINCE = (8, 0, 16)
 _PLUGINS = {Auth.NATIVE: "mysql_native_password", Auth.CACHING_SHA2: "caching_sha2_password"}
 _SHA2_SINCE = (8, 0, 0)
 _NATIVE_UNTIL = (8, 4, 0)
-"""The first version without the native plugin by default; 9.0 and newer do not have it at all."""
+"""The first version that disables the native plugin by default; 9.0 removed it."""
 
 
 class Mysql(MysqldFamily):
@@ -402,21 +398,21 @@ class Mysql(MysqldFamily):
         return (*sha2, *native)
 
     def validation(self, build: Build) -> Sequence[str]:
-        """Return the validation mode of newer versions, with warnings shown."""
+        """Return the validation mode of newer versions, with warnings."""
         if version_of(build.facts.version) < _VALIDATES_SINCE:
             return super().validation(build)
         return ("--validate-config", "--log-error-verbosity=2")
 
     def identified(self, site: Site, access: Access) -> str:
-        """Name the plugin of the access, where there is more than the native one."""
+        """Name the access's plugin in versions with more than the native one."""
         plugin = _PLUGINS.get(access.auth)
         if plugin is None or version_of(site.version) < _SHA2_SINCE:
             return super().identified(site, access)
-        assert access.password is not None, "all but trust have one"
+        assert access.password is not None, "only trust has no password"
         return f"IDENTIFIED WITH {plugin} BY '{access.password.reveal()}'"
 
     def create(self, site: Site, run: Run) -> None:
-        """Let the server initialize its data; before 5.7 that takes SQL files."""
+        """Initialize by the server itself; versions before 5.7 need SQL files."""
         if version_of(site.version) < _INITIALIZES_SINCE:
             super().create(site, run)
         else:

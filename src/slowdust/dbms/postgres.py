@@ -1,6 +1,6 @@
-"""PostgreSQL, 10 and newer: its settings, its maintenance, and what it reports.
+"""PostgreSQL 10 and newer: settings, maintenance, and queries for facts.
 
-Waits are samples of `pg_stat_activity`, with the blocking processes.
+Waits are sampled from `pg_stat_activity`, with the blocking processes.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _STATEMENT = (
     "THEN array_to_string(pg_blocking_pids(pid), ',') END FROM pg_stat_activity CROSS JOIN look "
     "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 )
-"""Shows all sessions but its own, and in one sample of twenty what blocks those that wait for a
-lock: `pg_blocking_pids` holds all locks of the lock manager, for which others then wait."""
+"""Shows all other sessions and, in one of twenty samples, the blockers of sessions that wait for a
+lock. `pg_blocking_pids` takes all partition locks of the lock manager, and others wait for them."""
 _CLIENT = "Client/ClientRead"
 _KINDS: dict[str, WaitKind] = {
     "Lock": "lock",
@@ -55,17 +55,17 @@ _KINDS: dict[str, WaitKind] = {
 }
 """Type of a wait event (PostgreSQL manual, "Wait Events") -> its kind."""
 _OTHER_KINDS: dict[str, WaitKind] = {
-    # A session waits for the one that writes and flushes the log for both.
+    # A session waits for another one that writes and flushes the log for both.
     "LWLock/WALWrite": "commit",
     "Timeout/SpinDelay": "latch",
 }
 
 
 def _read(answers: Sequence[Sequence[Row]]) -> list[SessionSample]:
-    """Read the sessions; one that has nothing to do waits for its client."""
+    """Read the sessions; an idle one waits for its client."""
     samples = []
     for at, process, state, kind_of_event, name, blockers in answers[0]:
-        event = None if kind_of_event is None else name_of(kind_of_event, str(name))
+        event = None if kind_of_event is None else event_name(kind_of_event, str(name))
         if state != "active":
             event = _CLIENT
         samples.append(
@@ -73,15 +73,15 @@ def _read(answers: Sequence[Sequence[Row]]) -> list[SessionSample]:
                 at=float(at or 0),
                 process=int(process or 0),
                 event=event,
-                kind=None if event is None else kind_of(event),
+                kind=None if event is None else wait_kind(event),
                 blockers=tuple(int(pid) for pid in (blockers or "").split(",") if pid),
             )
         )
     return samples
 
 
-def name_of(kind: str, name: str) -> str:
-    """Return the name that PostgreSQL 17 gives an event, so that versions can be compared.
+def event_name(kind: str, name: str) -> str:
+    """Return PostgreSQL 17's name of an event, so that versions can be compared.
 
     IO/WALSync became IO/WalSync in 17; the locks LWLock/WALWriteLock and LWLock/buffer_content
     became LWLock/WALWrite and LWLock/BufferContent in 13.
@@ -95,7 +95,7 @@ def name_of(kind: str, name: str) -> str:
     return f"{kind}/{name}"
 
 
-def kind_of(event: str) -> WaitKind:
+def wait_kind(event: str) -> WaitKind:
     if event in _OTHER_KINDS:
         return _OTHER_KINDS[event]
     kind = _KINDS.get(event.partition("/")[0], "other")
@@ -109,19 +109,19 @@ config_file data_directory external_pid_file hba_file ident_file listen_addresse
 logging_collector port unix_socket_directories
 """
 _RESERVED_SETTINGS = frozenset(_RESERVED.split())
-"""Settings by which Slowdust finds, watches and removes an instance."""
-_ORDERS = ("include", "include_dir", "include_if_exists")
-"""Orders to read other files, which a configuration file may have among its settings."""
+"""Settings that Slowdust needs to find, watch and remove an instance."""
+_DIRECTIVES = ("include", "include_dir", "include_if_exists")
+"""Directives of a configuration file that read other files."""
 
 
 def accepted_settings(build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-    """Ask the server, which checks a configuration without starting.
+    """Ask the server, which can check a configuration without starting.
 
-    Raises UsageError for a setting that it does not know or a value that it refuses.
+    Raises UsageError for an unknown setting or a value that it refuses.
     """
     settings.check_not_reserved(_RESERVED_SETTINGS)
-    for name in sorted({*_ORDERS} & {*settings.required, *settings.optional}):
-        raise UsageError(f"{name} is no setting: a configuration names its settings itself")
+    for name in sorted({*_DIRECTIVES} & {*settings.required, *settings.optional}):
+        raise UsageError(f"{name} is not a setting: write the included settings themselves")
     for name in settings.create.keys() - {"data_checksums"}:
         raise UsageError(f"[create] of postgres can only have data_checksums, not {name!r}")
     given = {**settings.optional, **settings.required}
@@ -138,7 +138,7 @@ def accepted_settings(build: Build, account: Account, settings: Settings) -> Acc
 
 
 def configuration_text(values: Mapping[str, str]) -> str:
-    """Write a configuration file; raise UsageError for a name or value that cannot be written."""
+    """Write a configuration file. Raises UsageError for a name or value that cannot be written."""
     lines = []
     for name, value in sorted(values.items()):
         if not re.fullmatch(r"[A-Za-z_][\w.$]*", name) or "\n" in value or "\0" in value:
@@ -155,10 +155,10 @@ def quoted(value: str) -> str:
 def _configuration_complaints(
     build: Build, account: Account, values: Mapping[str, str]
 ) -> list[str]:
-    """Return the server's complaints about a configuration; empty when it accepts the values.
+    """Return the server's complaints about a configuration; empty if it accepts the values.
 
-    `-C` prints one setting: for that the server reads and checks the whole configuration, and needs
-    no data directory. Unlike `--describe-config` it also knows the hidden settings.
+    `-C` prints one setting. The server reads and checks the whole configuration first, and needs no
+    data directory. Unlike `--describe-config` it also knows hidden settings.
     """
     with temporary_folder(account.temporary_root(), ENTERABLE) as folder:
         (folder / "postgresql.conf").write_text(configuration_text(values), encoding="utf-8")
@@ -181,48 +181,48 @@ def _described_settings(build: Build, account: Account) -> list[str]:
 
 
 _STATUS_LINE = 7
-"""The line of postmaster.pid, counted from 0, that has the server's state since version 10."""
+"""The line of postmaster.pid with the server's state, counted from 0, since version 10."""
 _LONGEST_STATUS = 4096
 _OFF = frozenset({"0", "of", "off", "f", "fa", "fal", "fals", "false", "n", "no"})
-"""Words for false; PostgreSQL also takes every unambiguous beginning of one."""
+"""Words for false; PostgreSQL accepts every unambiguous prefix."""
 _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-256"}
 _BYTES_PER_ROW = 320
 _FIRST_WITH_ONE_NUMBER = 10
-"""The first major version that one number names: 9.6 is another than 9.5."""
+"""The first major version with a single number: 9.5 and 9.6 are different major versions."""
 _CHECKSUMS_BY_DEFAULT_SINCE = 18
 _INDEX_CLEANUP_SINCE = 12
 _LONGEST_SNAPSHOT: Second = 60.0
 _COMMIT_TO_DISK = Statements(
     (
         "DO $$BEGIN SET LOCAL synchronous_commit = on; FOR part IN 1..32 LOOP "
-        # A block that catches errors is a transaction of its own within the other.
+        # A block with an exception clause is a subtransaction.
         "BEGIN PERFORM pg_logical_emit_message(true, 'slowdust', ''); "
         "EXCEPTION WHEN division_by_zero THEN NULL; END; END LOOP; END$$",
     )
 )
-"""A commit that waits until the log up to it is on disk, and with it every commit before.
+"""A synchronous commit, which waits until the log of this and all earlier commits is on disk.
 
-Until then an asynchronous commit sets no hint bits, and VACUUM marks no page of its rows as
-all-visible. A transaction that writes nothing into the log (`txid_current`) would not wait. Of 32
-transactions with numbers in a row the server keeps only where the last commit is in the log: after
-so many more, no commit of a VACUUM of another table counts for one of the load."""
+Until then rows of an asynchronous commit get no hint bits, and VACUUM does not mark their pages as
+all-visible. A transaction that writes no log (`txid_current`) would not wait. The server keeps one
+log position for each group of 32 transaction numbers: the position of the group's last commit. The
+32 subtransactions ensure that no commit of a VACUUM shares a group with a commit of the load."""
 _CHECKPOINT = Statements(("CHECKPOINT",))
 _SHARED_STATISTICS_SINCE = 15
 _LONGEST_GOODBYE: Second = 10.0
 _ALONE = WaitUntil(
-    "the sessions that were closed have ended",
+    "the closed sessions have exited",
     "SELECT count(*) FROM pg_stat_activity "
     "WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()",
     lambda rows: rows[0][0] == "0",
     _LONGEST_GOODBYE,
 )
 _STATISTICS_WRITTEN = Statements(("SELECT pg_sleep(0.6)",))
-"""A wait for older servers, which show statistics that may be half a second old."""
+"""A wait for older servers, whose statistics may be half a second old."""
 _NO_OLD_SNAPSHOT = WaitUntil(
-    "no other transaction sees rows as they were",
+    "no other transaction needs old row versions",
     "SELECT count(*) FROM pg_stat_activity WHERE pid <> pg_backend_pid() "
     "AND (backend_xid IS NOT NULL OR backend_xmin IS NOT NULL) "
-    # The snapshot of a VACUUM holds back no other one.
+    # The snapshot of one VACUUM does not hold back another.
     "AND query NOT LIKE 'autovacuum: VACUUM%'",
     lambda rows: rows[0][0] == "0",
     _LONGEST_SNAPSHOT,
@@ -237,12 +237,12 @@ _SIZES = (
     "WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' "
     "AND n.nspname NOT LIKE 'pg\\_%'"
 )
-"""A running server may have another contender's tables in another schema: they do not count."""
+"""Another schema may have another contender's tables, if the server is shared: exclude them."""
 
 _LEVEL_AT = 24 + 12
-"""Offset of the root's level: behind the page header, the magic number, version and root block.
+"""Offset of the root's level, after the page header, magic number, version and root block.
 
-Its least significant byte comes first on the processors that there are builds for."""
+Its least significant byte is the first one on all processors with builds."""
 
 _FACTS = (
     "SELECT c.relname, t.relname, "
@@ -295,7 +295,7 @@ class Postgres(PostgresProtocol):
 
     name = "postgres"
     by_url = BY_URL
-    # Autovacuum goes by the clock: under valgrind it would come between other operations each time.
+    # Autovacuum runs by the clock: under valgrind it would run between other operations each time.
     options_when_counted: tuple[str, ...] = ("-c", "autovacuum=off")
     connections_setting = "max_connections"
     background_settings = ("autovacuum", "jit")
@@ -332,7 +332,7 @@ class Postgres(PostgresProtocol):
         return "; ".join(_configuration_complaints(build, account, {"ssl": "on"})) or None
 
     def create(self, site: Site, run: Run) -> None:
-        """Run initdb without syncing, since a crash of the host ends the experiment anyway."""
+        """Run initdb without syncing: after a crash of the host the data is not needed."""
         command: list[str | Path] = [
             *site.build.command(site.build.program("initdb")),
             f"--pgdata={site.data_dir}",
@@ -359,7 +359,7 @@ class Postgres(PostgresProtocol):
                 file.unlink(missing_ok=True)
 
     def configuration(self, site: Site) -> str:
-        """Return an include of the file that initdb wrote for this machine, then our settings."""
+        """Return an include of the file that initdb wrote for this machine, then the settings."""
         initial = quoted(str(site.data_dir / "postgresql.conf"))
         return f"include {initial}\n{configuration_text(site.settings.values)}"
 
@@ -377,7 +377,7 @@ class Postgres(PostgresProtocol):
         return [*site.build.command(site.build.server), "-D", str(site.data_dir), *options]
 
     def is_ready(self, site: Site, pid: int) -> bool:
-        """Read postmaster.pid, in which the server writes that it is ready."""
+        """Read the server's state from postmaster.pid."""
         try:
             with AccountDirectory.opened(site.data_dir, site.account) as directory:
                 text = directory.read("postmaster.pid", _LONGEST_STATUS)
@@ -386,12 +386,12 @@ class Postgres(PostgresProtocol):
         lines = text.decode(errors="replace").splitlines()
         return (
             len(lines) > _STATUS_LINE
-            and lines[0] == str(pid)  # an earlier server may have left the file
+            and lines[0] == str(pid)  # the file may be from an earlier server
             and lines[_STATUS_LINE].strip() == "ready"
         )
 
     def error_line(self, log: Sequence[str]) -> str | None:
-        """Return the first PANIC, which ends the server, or else the last FATAL."""
+        """Return the first PANIC, which stops the server, or else the last FATAL."""
         panics, fatals = (_messages_of(severity, log) for severity in ("PANIC", "FATAL"))
         return next(iter([*panics[:1], *fatals[-1:]]), None)
 
@@ -399,7 +399,7 @@ class Postgres(PostgresProtocol):
         return _vacuum("ANALYZE", tables)
 
     def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Vacuum with index cleanup, which VACUUM always does before version 12."""
+        """Vacuum with index cleanup, which is optional since version 12."""
         if major_version(site.version) < _INDEX_CLEANUP_SINCE:
             return _vacuum("ANALYZE", tables)
         return _vacuum("ANALYZE, INDEX_CLEANUP ON", tables)
@@ -441,7 +441,7 @@ def major_version(version: str) -> int:
     """Return 17 for '17.6', '17beta1' or '17devel'."""
     number = re.match(r"\d+", version)
     if number is None:
-        raise SlowdustError(f"the postgres version {version} has no number")
+        raise SlowdustError(f"the postgres version {version} does not begin with a number")
     return int(number.group())
 
 
@@ -453,7 +453,7 @@ def _read_sizes(answers: Sequence[Sequence[Row]]) -> Sizes:
 
 
 def _reported(site: Served) -> tuple[Stage, ...]:
-    """Return the wait for the ends of the sessions' processes, whose last act is to report."""
+    """Return the stages that wait for exiting sessions, which report statistics at exit."""
     if major_version(site.version) >= _SHARED_STATISTICS_SINCE:
         return (_ALONE,)
     return (_ALONE, _STATISTICS_WRITTEN)
@@ -464,7 +464,7 @@ def _vacuum(options: str, tables: Sequence[str]) -> list[Stage]:
 
 
 def _vacuum_of(options: str, tables: Sequence[str]) -> list[Stage]:
-    """Return the stages after which VACUUM has removed and marked all that there is to."""
+    """Return the stages of a VACUUM that can remove all dead rows and mark all pages."""
     vacuum = Statements(tuple(f"VACUUM ({options}) {table}" for table in tables))
     return [_COMMIT_TO_DISK, _NO_OLD_SNAPSHOT, vacuum]
 

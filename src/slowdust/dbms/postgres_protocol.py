@@ -1,4 +1,4 @@
-"""Servers that speak Postgres' protocol and its SQL, whatever they do with their tables."""
+"""Servers that speak Postgres' protocol and SQL, with any storage."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class Pgvector(VectorIndexes):
         return f"DROP INDEX {index_name(kind, table)}"
 
     def session(self, kind: str, effort: int) -> list[str]:
-        """Return the setting of the kind of index, and one that leaves the planner no other plan.
+        """Return the effort setting of the index kind, and one that disables sequential scans.
 
-        It is the index that is measured, not from which effort on a scan seems cheaper.
+        Otherwise the planner prefers a scan from some effort on, and the index is not measured.
         """
         return [f"SET {self._SETTINGS[kind]} = {effort}", "SET enable_seqscan = off"]
 
@@ -91,8 +91,8 @@ class Pgvector(VectorIndexes):
         if has_it:
             return None
         return (
-            "it has no pgvector: choose a build that has, like postgres@18.4-pgvector0.8.5 "
-            "(`slowdust builds list` has them all)"
+            "it has no pgvector: choose a build with it, such as postgres@18.4-pgvector0.8.5 "
+            "(`slowdust builds list` shows all)"
         )
 
 
@@ -117,10 +117,10 @@ _FATAL_STATES = {
     "58": "system error",
     "XX": "internal error",
 }
-"""Beginning of a state -> its meaning, in the words of the PostgreSQL manual, appendix A."""
+"""Prefix of a state -> its meaning, as worded in the PostgreSQL manual, appendix A."""
 _VERSION = 3 << 16
 _AUTHENTICATION = b"R"
-"""The kind of message with which a server that accepts sessions answers the first one."""
+"""The kind of a server's first reply if it accepts sessions."""
 _ANSWER_TIMEOUT: Second = 5.0
 _BYTES = {"B": 1.0, "kB": 2.0**10, "MB": 2.0**20, "GB": 2.0**30, "TB": 2.0**40}
 _MILLISECONDS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "min": 6e4, "h": 3.6e6, "d": 8.64e7}
@@ -164,9 +164,9 @@ BY_URL = ByUrl(
 
 
 class PostgresProtocol(Family):
-    """A server that speaks Postgres' protocol and its SQL.
+    """A server that speaks Postgres' protocol and SQL.
 
-    A family of others than Postgres replaces `sql` by one that is `like` it.
+    Families of other DBMS replace `sql` by a dialect that is `like` Postgres.
     """
 
     protocol = "postgres"
@@ -177,7 +177,7 @@ class PostgresProtocol(Family):
         return f"{max(1, size >> 20)}MB"
 
     def is_ready(self, site: Site, pid: int) -> bool:
-        """Begin a session; a server that starts, or has ended, does not ask who it is."""
+        """Begin a session; a server that is starting or stopping does not authenticate it."""
         fields = f"user\0{USER}\0database\0{self.database}\0\0".encode()
         message = _VERSION.to_bytes(4, "big") + fields
         try:
@@ -203,7 +203,7 @@ def socket_of(site: Site) -> Path:
 
 
 def query_of_settings(given: Mapping[str, str]) -> Query[dict[str, InForce]]:
-    """Return the query for the settings that were given; other names have no row."""
+    """Return the query for the settings that were given; unknown names have no row."""
     listed = ", ".join(f"'{name}'" for name in given)
     statement = (
         "SELECT lower(name), current_setting(name), setting, unit, vartype FROM pg_settings "
@@ -235,7 +235,7 @@ def _is_same(given: str, setting: str, unit: str | None, kind: str) -> bool:
 
 
 def _boolean(given: str) -> bool | None:
-    """Return what a word says; the server also takes every beginning that is unambiguous."""
+    """Return the value of a word; the server accepts every unambiguous prefix."""
     word = given.strip().lower()
     if word and word != "o":
         for words, value in (

@@ -1,9 +1,9 @@
-"""Words that a DBMS takes for no name of a table or a column, unless in quotation marks."""
+"""Words that a DBMS accepts as names of tables and columns only in quotation marks."""
 
 from __future__ import annotations
 
-# Of all key words that servers list (pg_get_keywords(), information_schema.KEYWORDS), those with
-# which PostgreSQL 17.6, MySQL 9.7.4, MariaDB 11.8.9 and SQLite 3 refuse CREATE TABLE.
+# Keywords that servers list (pg_get_keywords(), information_schema.KEYWORDS) and with which
+# PostgreSQL 17.6, MySQL 9.7.4, MariaDB 11.8.9 and SQLite 3 refuse CREATE TABLE.
 _ALL = """
 all and as case check collate constraint create default distinct else except foreign from group
 having in intersect into is join limit not null on or order primary references select table then

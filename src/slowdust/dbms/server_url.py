@@ -31,32 +31,31 @@ _NO_CHOICE = {
     "prefer": "require",
     "preferred": "REQUIRED",
 }
-"""Words that leave the encryption to chance -> the word for what they may mean."""
+"""Words that make encryption optional -> the word that requires it."""
 
 
 @dataclass(frozen=True)
 class ServerUrl:
-    """The address of a running server, as a URL has it; it never has a password."""
+    """The address of a running server, from its URL. It never contains a password."""
 
     dbms: str
     words: ByUrl
     user: str
     host: str | None
-    """None where the server is reached by a Unix socket."""
+    """None if the server is reached by a Unix socket."""
     socket: str | None
     port: int
     database: str | None
-    """None where the URL names none."""
+    """None if the URL names none."""
     tls: Tls | None
     auth_source: str | None = None
-    """The database that has the user, where users are of databases: by default the URL's."""
+    """The database that holds the user, for servers with users per database."""
 
     @property
     def text(self) -> str:
         """The address for names and messages: 'postgres://ann@db:5433/shop?sslmode=require'.
 
-        It says how the connection is encrypted where that is not as strict, or as lax, as it is
-        without a word.
+        It includes the encryption if it differs from the default.
         """
         port = "" if self.port == self.words.port else f":{self.port}"
         host = f"[{self.host}]" if self.host and ":" in self.host else self.host
@@ -90,8 +89,8 @@ def parse_url(written: str) -> ServerUrl:
     """Read the URL of a running server.
 
     Raises:
-        UsageError: it has a password, an unknown scheme or option, or none of a host and a socket.
-            The message never has the password.
+        UsageError: it has a password, an unknown scheme or option, or neither host nor socket.
+            The message never contains the password.
     """
     dbms, words = _family_of(written.partition("://")[0].lower())
     try:
@@ -103,7 +102,7 @@ def parse_url(written: str) -> ServerUrl:
         path, _, query = address.rest.partition("?")
         user, database = address.user or "", decoded(path.strip("/"), "the database")
     except AmbiguousError as error:
-        raise UsageError(f"{_refused_password(written, words)}. Else: {error}") from None
+        raise UsageError(f"{_refused_password(written, words)}. Otherwise: {error}") from None
     except AddressError as error:
         raise UsageError(f"'{shown(written)}' is not a URL: {error}") from None
     if address.password is not None or ":" in user or has_secret_option(written):
@@ -114,15 +113,11 @@ def parse_url(written: str) -> ServerUrl:
     options = _options(label, query, words)
     host, socket = _end(label, place, host, words, options)
     if wrong := sorted({*database} & {*words.not_in_names}):
-        raise UsageError(
-            f"'{label}' names the database {database!r}, whose name cannot have {wrong[0]!r}"
-        )
+        raise UsageError(f"'{label}': the database name {database!r} cannot contain {wrong[0]!r}")
     if not user:
         user = getpass.getuser()
         if first_wrong_byte(user) is not None:
-            raise UsageError(
-                f"'{label}': your user's name is not UTF-8: write USER@ before the host"
-            )
+            raise UsageError(f"'{label}': your user name is not UTF-8: write USER@ before the host")
     auth_source = None
     if words.auth_source_option is not None:
         auth_source = options.get(words.auth_source_option) or database or words.database
@@ -150,7 +145,7 @@ def _end(
         socket = options.get(words.socket_option)
         how = f"?{words.socket_option}=PATH"
     if (host is None) == (socket is None):
-        raise UsageError(f"'{label}': name either a host or a Unix socket ({how})")
+        raise UsageError(f"'{label}': write either a host or a Unix socket ({how})")
     return host, socket
 
 
@@ -164,13 +159,13 @@ def _family_of(scheme: str) -> tuple[str, ByUrl]:
     for _, words in by_scheme.values():
         if scheme in words.several_hosts_schemes:
             raise UsageError(
-                f"'{scheme}://' stands for all hosts of a cluster: write "
-                f"{words.schemes[0]}:// and the host and port of one"
+                f"'{scheme}://' names all hosts of a cluster: write {words.schemes[0]}:// with the "
+                "host and port of one"
             )
     if scheme not in by_scheme:
         written = f" with '{scheme}://'" if _SCHEME.fullmatch(scheme) else ""
         raise UsageError(
-            f"no server can be reached by a URL{written}: write one of "
+            f"Slowdust reaches no server by a URL{written}: use "
             f"{listing([f'{scheme}://' for scheme in by_scheme], 'or')}"
             f"{guess(scheme, by_scheme)}"
         )
@@ -184,7 +179,7 @@ def _options(label: str, query: str, words: ByUrl) -> dict[str, str]:
     options: dict[str, str] = {}
     for part in filter(None, query.split("&")):
         name, equals, text = part.partition("=")
-        if not equals:  # it may be a part of a password
+        if not equals:  # it may be part of a password
             raise UsageError(f"'{label}' has an option without a value: write NAME=VALUE")
         if name not in known:
             raise UsageError(
@@ -203,7 +198,7 @@ def _options(label: str, query: str, words: ByUrl) -> dict[str, str]:
 
 
 def _tls(label: str, words: ByUrl, host: str | None, options: Mapping[str, str]) -> Tls | None:
-    """Return how a connection is encrypted: beyond this machine as strictly as can be."""
+    """Return how a connection is encrypted; None if it is not. Raises UsageError."""
     files = [options.get(name) for name in words.file_options]
     for file in filter(None, files):
         if not named_path(file).is_file():
@@ -211,7 +206,7 @@ def _tls(label: str, words: ByUrl, host: str | None, options: Mapping[str, str])
     verify = _verify(label, words, host, options)
     if verify is None:
         if any(files):
-            raise UsageError(f"'{label}' names certificates, but no {words.tls_option}")
+            raise UsageError(f"'{label}' has certificates but no {words.tls_option}")
         return None
     authorities, certificate, key = (
         str(named_path(file).absolute()) if file else None for file in files
@@ -232,7 +227,7 @@ def _verify(
     if not most:
         return strictest
     if strictest is None:
-        raise UsageError(f"'{label}' says what is not verified, but no {words.tls_option}")
+        raise UsageError(f"'{label}' limits verification but has no {words.tls_option}")
     return min(strictest, *most, key=list(Verify).index)
 
 
@@ -241,12 +236,12 @@ def _worded(label: str, words: ByUrl, host: str | None, word: str) -> Verify | N
     if word.lower() in known:
         verify = known[word.lower()]
         if verify is not None and host is None:
-            raise UsageError(f"'{label}': a Unix socket is not encrypted")
+            raise UsageError(f"'{label}': a Unix socket cannot be encrypted")
         return verify
     if word.lower() in _NO_CHOICE:
         raise UsageError(
-            f"'{label}': {words.tls_option}={word} leaves to chance whether the connection is "
-            f"encrypted; write {_NO_CHOICE[word.lower()]}, or a word that verifies the server"
+            f"'{label}': {words.tls_option}={word} makes encryption optional: write "
+            f"{_NO_CHOICE[word.lower()]}, or a word that also verifies the server"
         )
     raise UsageError(
         f"'{label}': {words.tls_option} cannot be {word!r}: choose "
@@ -255,13 +250,13 @@ def _worded(label: str, words: ByUrl, host: str | None, word: str) -> Verify | N
 
 
 def default_verify(host: str | None) -> Verify | None:
-    """Return how a connection is verified without a word; None where nothing is encrypted."""
+    """Return the default: full verification of other hosts, None (no encryption) on this one."""
     return None if host is None or is_loopback(host) else Verify.IDENTITY
 
 
 def _refused_password(written: str, words: ByUrl) -> str:
     file = f", use {words.password_file}," if words.password_file else ""
     return (
-        f"'{shown(written)}': a password in a URL is seen in process lists; set "
-        f"{words.password_variable}{file} or wait to be asked"
+        f"'{shown(written)}': a password in a URL is visible in process lists; set "
+        f"{words.password_variable}{file} or enter it when asked"
     )

@@ -1,11 +1,11 @@
 """Named configurations of servers, sized for this machine.
 
-A configuration is a TOML file: `[settings]` are required, `[optional]` are set where the server's
-version knows them, `[create]` is about the creation of a data directory. A value may be a share of
-memory: `{ share = 0.25, min = "128MB", max = "8GB" }`, of what each of the contenders that run side
-by side has. `[engines.ENGINE.settings]` and `[engines.ENGINE.optional]` are for contenders with
-that storage engine alone. A file may be `based_on` a shipped configuration, also of another DBMS
-(`mysql/default`), and then has only the differences.
+A configuration is a TOML file: `[settings]` are required, `[optional]` are set if the server's
+version knows them, `[create]` has options for creating a data directory. A value may be a share of
+memory: `{ share = 0.25, min = "128MB", max = "8GB" }`. Contenders that run side by side divide the
+memory equally. `[engines.ENGINE.settings]` and `[engines.ENGINE.optional]` apply only to contenders
+with that storage engine. A file may be `based_on` a shipped configuration, also of another DBMS
+(`mysql/default`), and then contains only the differences.
 """
 
 from __future__ import annotations
@@ -34,33 +34,33 @@ _FALSE = frozenset({"off", "false", "no", "0"})
 
 
 def setting_name(text: str) -> str:
-    """Normalize a name: MySQL reads dashes as underscores, and MongoDB alone distinguishes case.
+    """Normalize a name: MySQL reads dashes as underscores. Only MongoDB's names are case-sensitive.
 
-    Its names are in camel case, which those of no other DBMS are.
+    They are also the only names in camel case.
     """
     return text if _CAMEL_CASE.search(text) else text.lower().replace("-", "_")
 
 
 class Share(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A size in proportion to the memory of the host."""
+    """A size as a share of the host's memory."""
 
     share: float
     min: str | None = None
     max: str | None = None
     multiple_of: tuple[str, ...] = ()
-    """Granules, the smallest first: the size is a multiple of the largest that is not larger."""
+    """Granules, ascending: the size is rounded down to a multiple of the largest that fits."""
 
     def __post_init__(self) -> None:
-        """Refuse what is no share of the memory.
+        """Check the share and the granules.
 
         Raises:
-            ValueError: says what to write.
+            ValueError: a value is out of range.
         """
         if not 0 < self.share <= 1:
-            raise ValueError(f"share = {self.share:g} is no share of memory: write 0.25 or up to 1")
+            raise ValueError(f"share = {self.share:g}: write a number above 0 and up to 1")
         for granule in self.multiple_of:
             if _bytes(granule) <= 0:
-                raise ValueError(f"multiple_of has {granule}: write sizes above 0")
+                raise ValueError(f"multiple_of contains {granule}: write sizes above 0")
 
     def bytes_of(self, memory_bytes: int) -> int:
         size = int(self.share * memory_bytes)
@@ -83,7 +83,7 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     optional: dict[str, Value] = {}
 
     def over(self, base: Part) -> Part:
-        """Return this part, completed by what only `base` sets."""
+        """Return this part, completed by settings that only `base` has."""
         kept = {key: v for key, v in base.optional.items() if key not in self.settings}
         return Part(
             {
@@ -95,7 +95,7 @@ class Part(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
         )
 
     def renamed(self) -> Part:
-        """Return the part with normalized names; raise UsageError when two become the same."""
+        """Return the part with normalized names. Raises UsageError for duplicates."""
         renamed = Part(
             {setting_name(key): value for key, value in self.settings.items()},
             {setting_name(key): value for key, value in self.optional.items()},
@@ -126,7 +126,7 @@ class ConfigFile(Part, forbid_unknown_fields=True, frozen=True):
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings that a server should have, with sizes for one machine."""
+    """The intended settings of a server, with sizes for one machine."""
 
     config: str
     required: Mapping[str, str]
@@ -134,9 +134,9 @@ class Settings:
     create: Mapping[str, bool]
 
     def among(self, known: Container[str], build: Build, names: Iterable[str]) -> AcceptedSettings:
-        """Return these settings without optional ones that are not known.
+        """Return these settings without unknown optional ones.
 
-        Raises UsageError for a required one that is not; it guesses one of `names`.
+        Raises UsageError for an unknown required setting; the message suggests one of `names`.
         """
         for name in sorted(self.required):
             if name not in known:
@@ -153,7 +153,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class AcceptedSettings:
-    """The settings that the server of one version accepts."""
+    """The settings that a server of one version accepts."""
 
     values: Mapping[str, str]
     skipped: tuple[str, ...]
@@ -168,9 +168,9 @@ def shipped_configs(dbms: str) -> tuple[str, ...]:
 
 
 def load_config(dbms: str, name: str) -> ConfigFile:
-    """Load a shipped configuration by its name, or the user's by the path of a `.toml` file.
+    """Load a shipped configuration by its name, or a user's by the path of a `.toml` file.
 
-    Raises UsageError when there is no such configuration or when it is wrong.
+    Raises UsageError for an unknown or invalid configuration.
     """
     try:
         file = msgspec.toml.decode(_config_text(dbms, name), type=ConfigFile).renamed()
@@ -217,7 +217,7 @@ def size_config(
 ) -> Settings:
     """Return a configuration's settings with sizes for a contender that has `memory_bytes`.
 
-    `render_bytes` writes a size as the server's family writes it.
+    `render_bytes` writes a size in the family's format.
     """
 
     def sized(values: Mapping[str, Value]) -> dict[str, str]:
@@ -261,7 +261,7 @@ def _text(value: Value, memory_bytes: int, render_bytes: Callable[[int], str]) -
 
 
 class UnknownSettingError(UsageError):
-    """A setting that the server of a build does not know."""
+    """The server of a build does not know a setting."""
 
     def __init__(self, text: str, setting: str) -> None:
         super().__init__(text)
@@ -276,12 +276,12 @@ def check_complaints(build: Build, complaints: Sequence[str]) -> None:
 
 def check_nothing_created(dbms: str, settings: Settings) -> None:
     for name in settings.create:
-        raise UsageError(f"[create] of {dbms} has nothing to choose: leave out {name!r}")
+        raise UsageError(f"[create] of {dbms} has no options: remove {name!r}")
 
 
 def unknown_setting(build: Build, name: str, known: Iterable[str]) -> UnknownSettingError:
     close = nearest(name, known)
-    hint = f"did you mean {close}?" if close else "leave it out or put it under [optional]"
+    hint = f"did you mean {close}?" if close else "remove it or move it to [optional]"
     text = f"{build.dbms} {build.facts.version} has no setting {name!r}: {hint}"
     return UnknownSettingError(text, name)
 
@@ -293,11 +293,11 @@ class InForce:
     text: str
     """The value as the server writes it."""
     as_given: bool
-    """Whether it is the value that the server was given, however either is written."""
+    """Whether it equals the value that was given, in any notation."""
 
 
 def number(text: str, units: Mapping[str, float], plain: float = 1.0) -> float | None:
-    """Return the number that a value stands for; None for a value that is none.
+    """Return the number of a value; None if the value is not a number.
 
     `units` is unit -> factor; a number without a unit is multiplied by `plain`.
     """
@@ -310,13 +310,13 @@ def number(text: str, units: Mapping[str, float], plain: float = 1.0) -> float |
 
 
 def truth(text: str) -> bool | None:
-    """Return what a word, or 0 or 1, says; None for any other value."""
+    """Return the boolean of a word, 0 or 1; None for any other value."""
     word = text.strip().lower()
     return True if word in _TRUE else False if word in _FALSE else None
 
 
 def same_value(given: str, has: str, units: Mapping[str, float]) -> bool | None:
-    """Return whether two numbers, or two truths, are the same; None where either is none."""
+    """Return whether two numbers or two booleans are equal; None for other values."""
     wanted, value = number(given, units), number(has, units)
     if wanted is not None and value is not None:
         return same_number(wanted, value)
@@ -326,5 +326,5 @@ def same_value(given: str, has: str, units: Mapping[str, float]) -> bool | None:
 
 
 def same_number(value: float, other: float) -> bool:
-    """Return whether two numbers are the same but for how many digits were written."""
+    """Return whether two numbers are equal up to rounding."""
     return abs(value - other) <= 1e-6 * max(abs(value), abs(other))

@@ -1,6 +1,6 @@
-"""SQLite, 3.17 and newer: a library, which a process of Slowdust's driver loads.
+"""SQLite 3.17 and newer: a library that a process of Slowdust's driver loads.
 
-That process stands where a server would: it is started, limited, watched and ended as one. It
+That process takes the place of a server: it is started, limited, watched and stopped like one. It
 executes the statements of all clients in its own threads.
 """
 
@@ -37,9 +37,9 @@ mmap_size page_size read_uncommitted recursive_triggers reverse_unordered_select
 synchronous temp_store threads wal_autocheckpoint
 """
 KNOWN = tuple(_PRAGMAS.split())
-"""Pragmas that are settings: others read, check or change the database."""
+"""Pragmas that are settings; other pragmas read, check or change the database."""
 _FIRST = ("page_size", "auto_vacuum", "encoding", "journal_mode")
-"""Settings that decide about others, or about a database that is still empty, in their order."""
+"""Settings to set first, in this order: others depend on them, or they need an empty database."""
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "synchronous": ("off", "normal", "full", "extra"),
     "temp_store": ("default", "file", "memory"),
@@ -51,12 +51,12 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "journal_mode": ("delete", "truncate", "persist", "memory", "wal", "off"),
     "locking_mode": ("normal", "exclusive"),
 }
-"""Setting -> its values, where they are no numbers."""
-_TRUTHS = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
+"""Setting -> its values, if they are not numbers."""
+_BOOLEANS = {"on": "1", "yes": "1", "true": "1", "off": "0", "no": "0", "false": "0"}
 
 
 def commit(settings: Mapping[str, str], journal_by_default: str) -> Commit:
-    """Return whether a commit waits for the disk: with a write-ahead log from `full` on."""
+    """Return whether a commit waits for the disk; with a write-ahead log it needs `full`."""
     level = number("synchronous", settings.get("synchronous", "full"))
     journal = settings.get("journal_mode", journal_by_default).lower()
     needed = 2 if journal == "wal" else 1
@@ -65,12 +65,12 @@ def commit(settings: Mapping[str, str], journal_by_default: str) -> Commit:
 
 
 def cache_size(size: int) -> str:
-    """Write a size in bytes as `cache_size` has it: KiB are negative, pages are positive."""
+    """Write a size in bytes for `cache_size`: negative values are KiB, positive ones pages."""
     return f"-{max(1, size >> 10)}"
 
 
 def ordered(values: Mapping[str, str], dbms: str) -> list[tuple[str, str]]:
-    """Return settings in the order in which they have to be set.
+    """Return settings in the order to set them.
 
     Raises UsageError for a value that is neither a word nor a number.
     """
@@ -81,15 +81,15 @@ def ordered(values: Mapping[str, str], dbms: str) -> list[tuple[str, str]]:
 
 
 def number(name: str, value: str) -> str:
-    """Return a value as SQLite writes it: most words are numbers."""
+    """Return a value as SQLite writes it: a number for most words."""
     word = value.lower()
     if word in _WORDS.get(name, ()):
         return str(_WORDS[name].index(word))
-    return _TRUTHS.get(word, word)
+    return _BOOLEANS.get(word, word)
 
 
 def complaint(name: str, value: str) -> str | None:
-    """Say what is wrong with a value, which SQLite would ignore; None where nothing is."""
+    """Say what is wrong with a value, which SQLite would ignore; None if it is valid."""
     if name in _NAMES:
         if value.lower() in _NAMES[name]:
             return None
@@ -97,7 +97,7 @@ def complaint(name: str, value: str) -> str | None:
     if number(name, value).removeprefix("-").isdigit():
         return None
     words = ", ".join(_WORDS.get(name, ()))
-    return f"{name} = {value} ({f'choose {words}' if words else 'a number is needed'})"
+    return f"{name} = {value} ({f'choose {words}' if words else 'write a number'})"
 
 
 def _place(name: str) -> int:
@@ -106,7 +106,7 @@ def _place(name: str) -> int:
 
 _DATABASE = "slowdust.db"
 _READY = "ready"
-"""The file in which the process says that it accepts commands; see driver/src/embedded.rs."""
+"""The file that the process writes when it accepts commands; see driver/src/embedded.rs."""
 _LONGEST_PID = 32
 _SERVER = "slowdust-driver: "
 _FATAL_STATES = {
@@ -147,7 +147,7 @@ class Sqlite(Family):
     usual_count = 4.0
     without: Mapping[str, str] = {
         "partitions": "SQLite has no partitioned tables",
-        "encryption": "SQLite has no connections that could be encrypted",
+        "encryption": "SQLite has no network connections",
     }
 
     def bytes_per_row(self, engine: str | None) -> int:
@@ -163,7 +163,7 @@ class Sqlite(Family):
         return {"cache_size": self.render_bytes(size)}
 
     def accept(self, build: Build, account: Account, settings: Settings) -> AcceptedSettings:
-        """Ask the library, which says what each setting is after it was set."""
+        """Set each setting, and ask the library for its value."""
         check_nothing_created(self.name, settings)
         for name in settings.required:
             if name not in KNOWN:
@@ -176,7 +176,7 @@ class Sqlite(Family):
         check_complaints(
             build,
             [
-                f"{name} = {given[name]} (it stays at {value})"
+                f"{name} = {given[name]} (remains {value})"
                 for name, value in reported.items()
                 if not _is_same(name, given[name], value)
             ],
@@ -184,7 +184,7 @@ class Sqlite(Family):
         return accepted
 
     def access_by(self, listen: Listen, build: Build) -> Access:
-        """Return an access to the process, which has a socket alone. Raises UsageError."""
+        """Return an access to the process, which has only a socket. Raises UsageError."""
         access = Access(listen)
         self.check_access(build, access)
         return access
@@ -192,12 +192,12 @@ class Sqlite(Family):
     def check_access(self, build: Build, access: Access) -> None:
         if access.listen is not Listen.SOCKET or access.auth is not Auth.TRUST:
             raise UsageError(
-                "sqlite has no server: it cannot be reached by TCP, and so not stand beside a URL, "
-                "and authenticates nobody"
+                "sqlite has no server: it has no TCP, no authentication, and cannot be compared "
+                "with a server given by URL"
             )
 
     def create(self, site: Site, run: Run) -> None:
-        """Do nothing: the process makes the database when it is started."""
+        """Do nothing: the process creates the database when it starts."""
 
     def configuration(self, site: Site) -> str:
         return _lines(site.settings.values)
@@ -214,7 +214,7 @@ class Sqlite(Family):
         ]
 
     def is_ready(self, site: Site, pid: int) -> bool:
-        """Read the file in which the process says so; an earlier one may have left it."""
+        """Read the process's file, which may be from an earlier process."""
         try:
             with AccountDirectory.opened(site.data_dir, site.account) as directory:
                 return directory.read(_READY, _LONGEST_PID) == str(pid).encode()
@@ -229,14 +229,14 @@ class Sqlite(Family):
         return _FATAL_STATES.get(state)
 
     def after_load(self, site: Served, tables: Sequence[str]) -> list[Stage]:
-        """Gather the planner's statistics, and move the log into the database."""
+        """Gather planner statistics, and checkpoint the log."""
         return [*(Statements((f"ANALYZE {table}",)) for table in tables), _checkpoint()]
 
     def write_out(self, site: Served) -> list[Stage]:
         return [_checkpoint()]
 
     def data_files(self, site: Served) -> list[Path]:
-        """Return the database and its log, which has the pages that were changed last."""
+        """Return the database and its log, which has the latest pages."""
         return [] if site.files is None else files_below(site.files, f"{_DATABASE}*")
 
     def page_size(self, site: Served) -> Query[int | None]:
@@ -294,14 +294,14 @@ def _checkpoint() -> Statements:
 
 
 def _lines(values: Mapping[str, str]) -> str:
-    """Write `name = value` lines; raise UsageError for a value that is not a word or a number."""
+    """Write `name = value` lines. Raises UsageError for a value that is no word or number."""
     return "".join(f"{name} = {value}\n" for name, value in ordered(values, "sqlite"))
 
 
 def _reported(build: Build, account: Account, values: Mapping[str, str]) -> dict[str, str]:
-    """Return what the library says of the settings that it knows, after they were set."""
+    """Set the settings and return the library's values of those that it knows."""
     with temporary_folder(account.temporary_root(), ENTERABLE) as folder:
-        scratch = folder / "scratch"  # for the database of the question
+        scratch = folder / "scratch"  # for a temporary database
         account.make_directory(scratch)
         done: Finished = query_server(
             build,

@@ -1,4 +1,4 @@
-"""What a server is told or asked: stages of maintenance, queries, and its sessions' waits."""
+"""Statements for servers: stages of maintenance, queries, and waits of sessions."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Statements:
 
 @dataclass(frozen=True)
 class WaitUntil:
-    """A stage of maintenance: a wait until the server reports that its background work is done."""
+    """A stage of maintenance that waits until background work of the server is done."""
 
     what: str
     """The awaited condition, in words: 'the dirty pages are written'."""
     statement: str
     is_done: Callable[[Sequence[Row]], bool]
     limit: Second
-    """The longest wait, after which the maintenance continues."""
+    """The longest wait; then the maintenance continues."""
 
 
 @dataclass(frozen=True)
 class WithSettings:
-    """A stage of maintenance: other stages that run under changed settings of the server.
+    """A stage of maintenance: other stages that run with temporary settings.
 
-    The previous values are read from the server first, and are restored afterwards.
+    The previous values are read from the server first and restored afterwards.
     """
 
     values: Mapping[str, str]
@@ -58,47 +58,47 @@ class Query(Generic[T]):
 
     statements: tuple[str, ...]
     read: Callable[[Sequence[Sequence[Row]]], T]
-    """A function: the rows of each statement -> what they say."""
+    """A function: the rows of each statement -> the result."""
     before: tuple[Stage, ...] = ()
-    """The stages after which the server's numbers are current."""
+    """The stages to run first, so that the server's numbers are current."""
 
 
 def integer(answers: Sequence[Sequence[Row]]) -> int | None:
-    """Read the only value of the only answer; None where the server does not tell it."""
+    """Read the only value of the only answer; None if it is NULL."""
     (((value,),),) = answers
     return None if value is None else int(value)
 
 
 @dataclass(frozen=True)
 class TotalledWaits:
-    """Waits that a server adds up itself, since some moment."""
+    """Waits that the server adds up itself."""
 
     source: WaitSource
     totals: Query[list[Wait]]
     events: Query[list[str]]
-    """The query for the events that the server would tell, were there any."""
+    """The query for the names of all events that the server can report."""
 
 
 @dataclass(frozen=True)
 class SessionSample:
-    """What one session did at one moment."""
+    """The state of one session at one moment."""
 
     at: float
     process: int
     event: str | None
-    """The event for which it waited; None where it did not wait."""
+    """The event that it waited for; None if it did not wait."""
     kind: WaitKind | None
     blockers: tuple[int, ...] = ()
-    """Processes that hold the lock for which it waited."""
+    """Processes that hold the lock that it waited for."""
 
 
 @dataclass(frozen=True)
 class SampledWaits:
-    """Waits that are seen in samples."""
+    """Waits from samples of all sessions."""
 
     source: WaitSource
     sessions: Query[list[SessionSample]]
-    """The query, of one statement, for what the sessions of all clients but its own do."""
+    """The query, of one statement, for the state of all client sessions but its own."""
 
 
 Waits = TotalledWaits | SampledWaits

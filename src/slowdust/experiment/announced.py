@@ -1,8 +1,8 @@
-"""The time that was announced for an experiment: corrected where it is wrong, and kept.
+"""The announced duration of an experiment: corrected while it runs, and kept.
 
-What operations take is known once the first of them ran. An experiment that would take more than
-twice the time that was announced asks whoever is at a terminal; elsewhere, and where the answer is
-no, it ends before that with what it has measured.
+The speed of operations is known once the first of them ran. If the experiment would take more than
+twice the announced time, the user is asked at a terminal. Without a terminal, or if the answer is
+no, the experiment stops before that and keeps its measurements.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from slowdust.units import Second, format_duration
 
 MOST = 2.0
 """Longest time without asking, as a multiple of the first announcement."""
-_UNTOLD: Second = 5.0
-"""What getting builds that are here may take, without a line about it."""
+_UNREPORTED: Second = 5.0
+"""Getting cached builds takes less than this; it is not worth a line."""
 _CORRECTED_FROM = 1.25
-"""How many times as long, or short, as the last announcement an end is that is announced anew."""
+"""A new end is announced if it differs from the last announced one by more than this factor."""
 
 
 @dataclass
 class Following:
-    """What is expected to follow the timed part, and how long each takes."""
+    """The passes after the timed part, and the expected duration of each."""
 
     profile: Second = 0.0
     counting: Second = 0.0
@@ -36,7 +36,7 @@ class Following:
 
 
 class Announced:
-    """The end of an experiment as it was announced, in seconds from its begin."""
+    """The announced end of an experiment, in seconds from its beginning."""
 
     def __init__(
         self,
@@ -48,9 +48,9 @@ class Announced:
         *,
         clock: Clock = MACHINE,
     ) -> None:
-        """`expected` is infinite where nothing was announced, `most` where it may take any time.
+        """`expected` is infinite if nothing was announced, `most` if there is no limit.
 
-        `following` and `builds` are parts of `expected`: what comes behind the timed part, and the
+        `following` and `builds` are parts of `expected`: the passes after the timed part, and the
         usual time for getting builds.
         """
         self._view = view
@@ -59,46 +59,46 @@ class Announced:
         self._builds = builds
         self._begun = self._clock.monotonic()
         self._first = self.end = expected
-        """Seconds from the begin to the end, as announced first and as announced last."""
+        """Seconds from the beginning to the end, as announced first and as announced last."""
         self._most = most
         self._asked = False
         self.ended_early = False
-        """Whether something was left out since there was no time for it."""
+        """Whether something was skipped for lack of time."""
 
     @property
     def elapsed(self) -> Second:
-        """The seconds since the experiment began, without those that do not count."""
+        """The seconds since the experiment began, without excluded ones."""
         return self._clock.monotonic() - self._begun
 
     @property
     def room(self) -> Second:
-        """The seconds that the experiment may still take; infinite if any time is granted."""
+        """The seconds that the experiment may still take; infinite without a limit."""
         return max(0.0, self._most - self.elapsed)
 
     def got_builds(self) -> None:
-        """Count from now on, with what was announced beside the usual time for getting builds.
+        """Restart the clock now, and drop the usual time for getting builds from the announcement.
 
-        How long that takes depends on the network and the compiler: it is told, and not limited.
+        How long that takes depends on the network and the compiler: it is reported, not limited.
         """
         took, usual = self.elapsed, self._builds
-        self.leave_out(took)
+        self.exclude(took)
         self._first -= usual
         self.end -= usual
         self._most -= MOST * usual
-        if took > usual * _CORRECTED_FROM + _UNTOLD and not math.isinf(self.end):
+        if took > usual * _CORRECTED_FROM + _UNREPORTED and not math.isinf(self.end):
             left = format_duration(round(self.end))
             self._view.phase(
                 f"getting the builds took {format_duration(round(took))}: about {left} left"
             )
 
-    def leave_out(self, seconds: Second) -> None:
-        """Let time not count that passed while others measured, or the user was asked."""
+    def exclude(self, seconds: Second) -> None:
+        """Do not count time spent waiting for other experiments or for the user's answer."""
         self._begun += seconds
 
     def correct(self, left: Second, why: str) -> None:
-        """Announce the end anew if it is not where it was announced; `why` begins the line.
+        """Announce a new end if it differs from the announced one; `why` begins the line.
 
-        Once it would come after more than the time that is granted, the user is asked for more.
+        If it exceeds the limit for the first time, ask the user for more time.
         """
         if math.isinf(self.end):
             return
@@ -112,7 +112,7 @@ class Announced:
             self._view.phase(f"{why}: about {format_duration(round(end - self.elapsed))} left")
 
     def _ask(self, end: Second, why: str) -> None:
-        """Ask for more time than was announced; say what becomes of it where none is given."""
+        """Ask for more time than was announced; without it, say when the experiment stops."""
         needed = (
             f"{why}: it would take {format_duration(round(end))} in all, and "
             f"{format_duration(round(self._first))} were announced"
@@ -122,21 +122,21 @@ class Announced:
             self._most = math.inf
         else:
             most = format_duration(round(self._most))
-            self._view.phase(f"{needed}: it ends within {most}, with what is measured by then")
-        self.leave_out(self._clock.monotonic() - begun)
+            self._view.phase(f"{needed}: it stops within {most} and keeps its measurements")
+        self.exclude(self._clock.monotonic() - begun)
 
-    def tell_early_end(self, how_to_go_on: str) -> None:
-        """Say that the experiment ends before it is finished, and by which command it goes on."""
+    def report_early_end(self, command: str) -> None:
+        """Warn that the experiment stops before it is finished; `command` resumes it."""
         self._view.warning(
-            f"ended after {format_duration(round(self.elapsed))}, not finished: going on would "
+            f"stopped after {format_duration(round(self.elapsed))}, not finished: the rest would "
             f"take more than {MOST:g} times the {format_duration(round(self._first))} that were "
-            f"announced; `{how_to_go_on}` goes on"
+            f"announced; resume with `{command}`"
         )
 
     def allows(self, seconds: Second) -> bool:
-        """Return whether there is time for something that takes so many seconds.
+        """Return whether there is time for something that takes `seconds`.
 
-        What follows something that there was no time for has none either.
+        After the first refusal everything is refused.
         """
         self.ended_early = self.ended_early or seconds > self.room
         return not self.ended_early

@@ -1,4 +1,4 @@
-"""The clock that experiments go by: the machine's, or one that simulated servers move on."""
+"""The clock of experiments: the machine's, or a simulated one that simulated servers advance."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from slowdust.units import Second
 
 
 class Clock(Protocol):
-    """A clock, as the module `time` is one."""
+    """The part of the module `time` that experiments use."""
 
     def monotonic(self) -> Second: ...
 

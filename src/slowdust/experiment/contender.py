@@ -1,4 +1,4 @@
-"""A contender of an experiment: with its build at hand, then with its server."""
+"""A contender of an experiment: first with its build, then with its server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.remote_server import RemoteServer
 from slowdust.instances.instance import Instance
 from slowdust.instances.programs import InstanceError
-from slowdust.probes import probes_of
+from slowdust.probes import open_probes
 from slowdust.probes.probe import AnyProbe, Window, attempt
 from slowdust.probes.server.delay import DelayProbe
 from slowdust.probes.server.process import IdleServer, ServerProbe
@@ -29,34 +29,34 @@ from slowdust.store.manifest import BuildFacts
 from slowdust.units import Second
 
 Server = Instance | RemoteServer
-"""The server of a contender; what it does not tell is None."""
+"""The server of a contender; unreported facts have the value None."""
 NOT_ASKED = "no test asks for encryption"
-"""Why the server of an experiment without such tests encrypts no connections."""
+"""Why a server does not encrypt connections if no test needs it."""
 _LOG_LINES = 8
 _DYING: Second = 1.0
-"""Time in which the end of a server is noticed whose connections broke."""
+"""Time to notice the exit of a server whose connections broke."""
 
 
 @dataclass(frozen=True)
 class ResolvedContender:
-    """A contender whose build is at hand and whose settings are sized; it has no data yet."""
+    """A contender with its build and sized settings, but without data."""
 
     name: str
     build: Build | None
     """None for a server that runs already, which has a URL."""
     engine: str | None
-    """The storage engine of its tables; None where the DBMS has only one."""
+    """The storage engine of its tables; None if the DBMS has only one."""
     environment: Environment
     settings: Settings
     slowed: float | None = None
-    """The share of its throughput that a known delay takes, as in `PlannedContender`."""
+    """The share of its throughput that the injected delay takes, as in `PlannedContender`."""
     memory_bytes: int | None = None
-    """The limit of its server's memory; None for that of the host."""
+    """The memory limit of its server; None without a limit of its own."""
     url: ServerUrl | None = None
     without_tls: str | None = NOT_ASKED
-    """Why its server encrypts no connections; None where it does."""
-    beside_running: bool = False
-    """Whether it is reached as a server by URL is: by TCP, and on whatever CPUs it runs."""
+    """Why its server does not encrypt connections; None if it does."""
+    with_running_servers: bool = False
+    """Whether it is compared with running servers, and so uses TCP and any CPUs, as they do."""
 
     @property
     def dbms(self) -> str:
@@ -66,7 +66,7 @@ class ResolvedContender:
         return self.build.dbms
 
     def lacks(self, test: Test) -> str | None:
-        """Return why its DBMS, storage engine or server has no such test; None where it has it."""
+        """Return why its DBMS, engine or server does not support a test; None if it does."""
         lack = test.lack(family(self.dbms), self.engine)
         return lack or (self.without_tls if test.encrypted else None)
 
@@ -77,21 +77,21 @@ class RunningContender:
 
     resolved: ResolvedContender
     handle: Server | None = None
-    """The server; None where its data directory could not be made."""
+    """The server; None if its data directory could not be created."""
     failed: str | None = None
-    """The reason why it dropped out, with the last lines of its log."""
+    """Why it dropped out, with the last lines of its log."""
     sizes: Sizes | None = None
     """The size of its data after loading."""
     buffer_pool_bytes: int | None = None
-    """The server's own page cache; None where it has none, or before it was asked."""
+    """The size of the server's page cache; None if it has none, or before it was asked."""
     page_bytes: int | None = None
-    """The size of a page of its data files; None where it is not told."""
+    """The page size of its data files; None if the server does not report it."""
     settings_in_force: Mapping[str, InForce] = field(default_factory=dict)
-    """The settings that it was given, as its running server reports them."""
+    """The given settings, as the running server reports them."""
     probes: list[AnyProbe] = field(default_factory=list)
     """The probes of its running server and of the host."""
-    given_up: dict[str, str] = field(default_factory=dict)
-    """Test -> why it is measured no more: an operation of it did not end in time."""
+    timed_out: dict[str, str] = field(default_factory=dict)
+    """Test -> why it is no longer measured: an operation exceeded its time limit."""
 
     @property
     def name(self) -> str:
@@ -102,8 +102,8 @@ class RunningContender:
         return family(self.resolved.dbms)
 
     def lacks(self, test: Test) -> str | None:
-        """Return why it has no such test, or has it no more; None where it has it."""
-        return self.resolved.lacks(test) or self.given_up.get(test.name)
+        """Return why it does not support a test, or no longer runs it; None if it does."""
+        return self.resolved.lacks(test) or self.timed_out.get(test.name)
 
     @property
     def server(self) -> Server:
@@ -113,7 +113,7 @@ class RunningContender:
 
     @property
     def instance(self) -> Instance:
-        """The server as one that Slowdust started; only for those that it did."""
+        """The server; only for contenders whose server Slowdust started."""
         assert isinstance(self.handle, Instance)
         return self.handle
 
@@ -125,62 +125,62 @@ class RunningContender:
         return self.handle.facts
 
     @property
-    def is_unplaced(self) -> bool:
-        """Whether nobody chooses the CPUs of its server."""
-        return self.is_remote or self.resolved.beside_running
+    def is_unpinned(self) -> bool:
+        """Whether its server may run on any CPU."""
+        return self.is_remote or self.resolved.with_running_servers
 
     @property
     def is_remote(self) -> bool:
         return self.resolved.url is not None
 
     @property
-    def shorter_way(self) -> str | None:
-        """Say that it is reached by a socket beside servers by URL; None where it is not."""
-        if self.failed is not None or self.is_remote or not self.resolved.beside_running:
+    def socket_advantage(self) -> str | None:
+        """Warn if it is reached by a socket and compared with servers by URL; else None."""
+        if self.failed is not None or self.is_remote or not self.resolved.with_running_servers:
             return None
         if self.instance.site.access.listen is Listen.LOOPBACK:
             return None
         return (
-            f"{self.name} cannot ask for a password, so it has its private socket alone: a round "
-            "trip is shorter there than by TCP, and its results are better by that"
+            f"{self.name} has no password authentication and listens only on its private socket; "
+            "round trips are shorter than by TCP, which favors its results"
         )
 
     @property
     def runs_in_its_client(self) -> bool:
-        """Whether statements run in the process of their client: the DBMS has no server."""
+        """Whether statements run in the client's process, because the DBMS has no server."""
         build = self.resolved.build
         return build is not None and build.runtime.host is not None
 
     @property
     def target(self) -> Target:
         target = self.server.target()
-        return msgspec.structs.replace(target, foreign=True) if self.is_unplaced else target
+        return msgspec.structs.replace(target, foreign=True) if self.is_unpinned else target
 
-    def target_of(self, test: Test) -> Target:
-        """Return the address of its server for a test, whose connections may be encrypted."""
+    def target_for(self, test: Test) -> Target:
+        """Return the address of its server for a test; connections may be encrypted."""
         if not test.encrypted or self.is_remote:
             return self.target
         target = self.instance.encrypted_target()
-        return msgspec.structs.replace(target, foreign=self.is_unplaced)
+        return msgspec.structs.replace(target, foreign=self.is_unpinned)
 
     def idle_probes(self) -> list[IdleServer]:
-        """Return the probe that shows whether its running server is idle, if that can be seen."""
+        """Return the probe that shows whether its running server is idle, if one can."""
         return [IdleServer(self.name, probe) for probe in self._server_probes()]
 
     def _server_probes(self) -> Iterator[ServerProbe]:
         return (probe for probe in self.probes if isinstance(probe, ServerProbe))
 
     def written_bytes(self) -> int | None:
-        """Return the bytes that its server has written to storage; None where that is not known."""
+        """Return the bytes that its server has written to storage; None if unknown."""
         for probe in self._server_probes():
             reading = attempt(probe)
             return None if reading is None else reading.write_bytes
         return None
 
     def window(self, idle: Iterable[RunningContender]) -> Window:
-        """Return the probes of a window in which it is measured beside idle contenders."""
-        beside = [probe for other in idle if other is not self for probe in other.idle_probes()]
-        return Window([*beside, *self.probes])
+        """Return a window that measures it, and checks that the `idle` contenders are idle."""
+        others = [probe for other in idle if other is not self for probe in other.idle_probes()]
+        return Window([*others, *self.probes])
 
     @property
     def keeps_tables(self) -> bool:
@@ -192,7 +192,7 @@ class RunningContender:
         self.server.start()
         try:
             subject = self.server.subject
-            self.probes = [] if subject is None else probes_of(subject)
+            self.probes = [] if subject is None else open_probes(subject)
             if self.resolved.slowed is not None and self.instance.delay is not None:
                 self.probes.append(DelayProbe(self.instance.delay.totals))
         except OSError as error:
@@ -200,7 +200,7 @@ class RunningContender:
             raise InstanceError(f"{self.name} cannot be probed: {error}") from error
 
     def settings_not_as_given(self) -> list[str]:
-        """Return a sentence for each setting that the running server has otherwise than given."""
+        """Return a sentence for each setting whose value in force differs from the given one."""
         given = self.server.settings.values
         return [
             f"{self.name}: {name}: given {given[name]}, in force {value.text}"
@@ -217,7 +217,7 @@ class RunningContender:
 
 
 def explain_failure(contender: RunningContender, error: Exception) -> str:
-    """Return why the server ended, or the error; one of the driver comes with the log's end."""
+    """Return the error, with the exit of the server or the end of its log if it explains more."""
     if not isinstance(error, TargetError):
         return str(error)
     deadline = time.monotonic() + _DYING

@@ -1,4 +1,4 @@
-"""The contenders of a running experiment: their servers, and what happens when one fails."""
+"""The contenders of a running experiment: their servers, and the handling of failures."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from slowdust.experiment.contender import ResolvedContender, RunningContender, e
 from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.engine.schedule import in_turn
 from slowdust.experiment.plan import PlannedStep
+from slowdust.experiment.remote_server import try_query
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.instances.programs import InstanceError
@@ -29,7 +30,7 @@ from slowdust.units import Second
 from slowdust.wording import listing
 
 _IDLE_SHARE = 0.02
-"""A server below this share of one CPU is idle."""
+"""A server that uses less than this share of one CPU is idle."""
 _IDLE_LOOKS = 3
 _LOOK_EVERY: Second = 0.2
 
@@ -54,11 +55,11 @@ class Contenders:
         earlier = len(list(logs.glob("1-*.log")))
         self._log_suffix = f".part{earlier + 1}" if earlier else ""
         self._silent: set[str] = set()
-        """Contenders that were warned of since they did not describe themselves."""
+        """Contenders that a warning was given for because they did not describe themselves."""
         self._on_failure: Callable[[RunningContender], None] | None = None
         self._on_warning: Callable[[str], None] | None = None
         self._observing: str | None = None
-        """What is done to the servers after all that is timed; None before."""
+        """The pass that observes the servers after the timed part; None before."""
 
     @property
     def names(self) -> list[str]:
@@ -73,21 +74,21 @@ class Contenders:
     def running(self) -> list[RunningContender]:
         return [contender for contender in self.all if contender.failed is None]
 
-    def having(self, test: Test) -> list[RunningContender]:
-        """Return those of them whose DBMS has a test."""
+    def supporting(self, test: Test) -> list[RunningContender]:
+        """Return the running contenders that support a test."""
         return [contender for contender in self.running() if contender.lacks(test) is None]
 
     def compared(self, test: Test) -> set[str]:
-        """Return the names of those that are compared with the base in a test."""
-        return {contender.name for contender in self.having(test)} - {self.all[0].name}
+        """Return the names of the contenders that are compared with the base in a test."""
+        return {contender.name for contender in self.supporting(test)} - {self.all[0].name}
 
     @property
     def comparable(self) -> bool:
-        """Whether the base and another contender are still there."""
+        """Whether the base and at least one other contender are running."""
         return self.all[0].failed is None and len(self.running()) > 1
 
     def on_failure(self, report: Callable[[RunningContender], None]) -> None:
-        """Call `report` with every contender that drops out, also with those that did already."""
+        """Call `report` with every contender that drops out, including earlier ones."""
         self._on_failure = report
         for contender in self.all:
             if contender.failed is not None:
@@ -98,17 +99,17 @@ class Contenders:
         self._on_warning = keep
 
     def warn(self, text: str) -> None:
-        """Show a warning about servers, and keep it for the report."""
+        """Show a warning about servers, and record it for the report."""
         self._view.warning(text)
         if self._on_warning is not None:
             self._on_warning(text)
 
     @contextmanager
     def guard(self, contender: RunningContender) -> Iterator[None]:
-        """Let the contender drop out when its server fails; the others go on.
+        """Drop the contender if its server fails; the others continue.
 
         Raises:
-            SlowdustError: nobody is left.
+            SlowdustError: no contender is left.
         """
         self.driver.subject = contender.name
         try:
@@ -118,17 +119,17 @@ class Contenders:
 
     @contextmanager
     def observing(self, what: str) -> Iterator[None]:
-        """Let failures be warnings, since results of time stand without what is observed now.
+        """Downgrade failures to warnings: the timed results are valid without this pass.
 
-        A contender that fails is out until the end of the block, and keeps its data directory.
-        `what` is the subject of the warnings: 'counting the work'.
+        A contender that fails is excluded until the end of the block, and keeps its data directory.
+        `what` is the subject of the warnings: 'counting instructions'.
         """
         before = self.running()
         self._observing = what
         try:
             yield
         except SlowdustError as error:
-            if self.running():  # else each of them was warned of
+            if self.running():  # otherwise each failure was reported already
                 self.warn(f"{what} failed: {error}")
             for contender in self.running():
                 contender.server.stop(Shutdown.AT_ONCE)
@@ -138,10 +139,10 @@ class Contenders:
                 contender.failed = None
 
     def for_each(self, action: Callable[[RunningContender], object], turn: int = 0) -> None:
-        """Carry out an action on every contender that has not failed; whoever fails drops out.
+        """Apply an action to every running contender; those that fail drop out.
 
         The order is A B in even turns and B A in odd ones: memory and caches of a server cool while
-        others are started and loaded.
+        the others are started and loaded.
         """
         for contender in in_turn(self.running(), turn):
             with self.guard(contender):
@@ -160,9 +161,9 @@ class Contenders:
         rows: int,
         driver: Driver | None = None,
     ) -> None:
-        """Carry out the maintenance of one contender, whose tables have so many rows.
+        """Carry out maintenance on one contender whose tables have `rows` rows.
 
-        `driver` is one that serves this contender alone; None for that of all.
+        `driver` is one that serves this contender alone; by default the shared one.
         """
 
         def warn(text: str) -> None:
@@ -178,42 +179,43 @@ class Contenders:
             self._warn_of_silence(contender, f"does not let Slowdust maintain its tables: {error}")
 
     def _without_settings(self, contender: RunningContender, stages: list[Stage]) -> list[Stage]:
-        """Leave out what changes settings for a time: a kill would leave a server of others so."""
-        left_out = [stage for stage in stages if isinstance(stage, WithSettings)]
-        if left_out:
-            names = listing(sorted({name for stage in left_out for name in stage.values}))
+        """Skip stages that change settings temporarily: a kill would leave them changed."""
+        skipped = [stage for stage in stages if isinstance(stage, WithSettings)]
+        if skipped:
+            names = listing(sorted({name for stage in skipped for name in stage.values}))
             self._warn_of_silence(
-                contender, f"runs already: maintenance that changes {names} for a time is left out"
+                contender,
+                f"is a running server: maintenance that changes {names} temporarily is skipped",
             )
-        return [stage for stage in stages if stage not in left_out]
+        return [stage for stage in stages if stage not in skipped]
 
     def measure_sizes(self, contender: RunningContender, tables: Sequence[str], rows: int) -> None:
-        """Let a contender bring its numbers up to date, and ask it how much it stores."""
+        """Refresh a contender's statistics, and ask it for the sizes of its tables."""
         query = contender.family.sizes(contender.server.site, tables)
         self.maintain(contender, list(query.before), rows)
         answers = self.driver.sql(contender.target, query.statements)
         contender.sizes = query.read([answer.rows for answer in answers])
 
     def measure_buffer_pool(self, contender: RunningContender) -> None:
-        """Ask a contender how large its page cache is."""
+        """Ask a contender for the size of its page cache."""
         size = self._answer(contender, contender.family.buffer_pool(contender.server.site))
         if size is not None:
             contender.buffer_pool_bytes = size
 
     def read_page_size(self, contender: RunningContender) -> None:
-        """Ask a contender how large the pages of its files are, if it is one of this machine."""
+        """Ask a contender on this machine for the page size of its data files."""
         if not contender.is_remote:
             query = contender.family.page_size(contender.server.site)
             contender.page_bytes = self._answer(contender, query)
 
     def read_facts(self, contender: RunningContender, rows: int) -> dict[str, dict[str, float]]:
-        """Ask a contender what its tables of so many `rows` are like; empty if it cannot tell."""
-        if contender.is_remote:  # which tells of others' work, too
+        """Ask a contender for facts about its tables of `rows` rows; empty if it has none."""
+        if contender.is_remote:  # its facts include the load of other users
             return {}
         return self._answer(contender, contender.family.facts(contender.server.site), rows) or {}
 
     def read_counters(self, contender: RunningContender) -> dict[str, float]:
-        """Ask a contender how much its server has done; empty if it cannot tell."""
+        """Ask a contender for its server's counters; empty if it has none."""
         if contender.is_remote:
             return {}
         return self._answer(contender, contender.family.counters(contender.server.site)) or {}
@@ -231,22 +233,18 @@ class Contenders:
     def _answer(
         self, contender: RunningContender, query: Query[T] | None, rows: int = 0
     ) -> T | None:
-        """Return the answer to a query that a server need not understand; else warn.
+        """Return the answer to a query that a server may not support; None, with a warning, if so.
 
-        `rows` are those of its tables. None where there is no answer.
+        `rows` is the number of rows of its tables.
         """
         if query is None:
             return None
         self.maintain(contender, list(query.before), rows)
-        limit = self.driver.patience.operation
-        try:
-            answers = self.driver.sql(contender.target, query.statements, limit=limit)
-        except TargetError as error:
-            if error.kind == "connection" or error.is_timeout:
-                raise
+
+        def warn(error: TargetError) -> None:
             self._warn_of_silence(contender, f"does not describe itself: {error}")
-            return None
-        return query.read([answer.rows for answer in answers])
+
+        return try_query(contender.target, query, self.driver, warn)
 
     def _warn_of_silence(self, contender: RunningContender, what: str) -> None:
         if contender.name not in self._silent:
@@ -254,7 +252,7 @@ class Contenders:
             self.warn(f"{contender.name} {what}")
 
     def wait_until_idle(self, contenders: Sequence[RunningContender], limit: Second) -> bool:
-        """Wait until none of them uses the CPU any more; return False if `limit` has passed."""
+        """Wait until all of them are idle; return False if `limit` passed before."""
         deadline = self._clock.monotonic() + limit
         idle = [probe for contender in contenders for probe in contender.idle_probes()]
         before = [attempt(probe) for probe in idle]
@@ -281,10 +279,10 @@ class Contenders:
         self._keep_log(contender)
 
     def drop(self, contender: RunningContender, error: Exception) -> None:
-        """Let a contender drop out because of an error; `guard` does so for its server's errors.
+        """Drop a contender because of an error; `guard` does so for its server's errors.
 
         Raises:
-            SlowdustError: nobody is left.
+            SlowdustError: no contender is left.
         """
         contender.failed = reason = explain_failure(contender, error)
         if contender.handle is not None:
@@ -294,7 +292,7 @@ class Contenders:
             self.warn(f"{self._observing} of {contender.name} failed: {reason}")
         else:
             if contender.handle is not None:
-                # What it stored may be what the others lack: a full disk must not end them all.
+                # On a full disk its files may be in the way of the others.
                 contender.handle.remove()
             if self._on_failure is not None:
                 self._on_failure(contender)
@@ -310,15 +308,15 @@ class Contenders:
         try:
             shutil.copyfile(log, self._logs / f"{number}-{name}{self._log_suffix}.log")
         except OSError as error:
-            self._view.warning(f"the log of {contender.name} could not be kept: {error}")
+            self._view.warning(f"cannot copy the log of {contender.name}: {error}")
 
 
 MakeFreezer = Callable[[Sequence[RunningContender], Callable[[str], None]], "Freezer"]
-"""Makes a `Freezer` of contenders, and of what shows its warnings."""
+"""Makes a `Freezer` from contenders and a function that shows warnings."""
 
 
 class Freezer:
-    """A context manager, with whose exit all servers go on."""
+    """Suspends servers; all of them are resumed when the context exits."""
 
     def __init__(self, contenders: Sequence[RunningContender], warn: Callable[[str], None]) -> None:
         self._contenders = contenders
@@ -328,21 +326,21 @@ class Freezer:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.let_all_run()
+        self.thaw_all()
 
-    def let_all_run(self) -> None:
+    def thaw_all(self) -> None:
         for contender in self._contenders:
             if contender.failed is None:
                 contender.server.thaw()
 
-    def let_run(self, chosen: RunningContender) -> None:
-        """Let the server of one contender run, and those of the others stand still."""
+    def run_only(self, chosen: RunningContender) -> None:
+        """Suspend all servers except the chosen contender's, and resume that one."""
         for contender in self._contenders:
             if contender is not chosen and contender.failed is None:
                 try:
                     contender.server.freeze()
                 except SlowdustError as error:
-                    self._warn(f"{contender.name} works beside {chosen.name}: {error}")
+                    self._warn(f"{contender.name} runs concurrently with {chosen.name}: {error}")
         chosen.server.thaw()
 
 
@@ -356,9 +354,9 @@ def carry_out(
     rows: int,
     warn: Callable[[str], None],
 ) -> None:
-    """Carry out the stages one after the other; `warn` gets a sentence where one took too long.
+    """Carry out the stages in order; `warn` gets a sentence for each that exceeded its limit.
 
-    The stages are about tables of so many `rows`, which decide how long a statement may take.
+    `rows` is the number of rows of the tables, which decides how long a statement may take.
     """
     for stage in stages:
         if isinstance(stage, Statements):
@@ -374,24 +372,24 @@ def carry_out(
             carry_out(driver, target, stage.stages, rows, warn)
             driver.sql(target, [stage.write(*pair) for pair in reversed(before.items())])
         elif not _wait_for(driver, target, stage):
-            warn(f"{stage.limit:.0f} s were not enough until {stage.what}")
+            warn(f"timed out after {stage.limit:.0f} s, waiting until {stage.what}")
 
 
 def _values(driver: Driver, target: Target, stage: WithSettings) -> dict[str, str]:
-    """Read the values in force of the settings that are changed."""
+    """Read the current values of the settings that a stage changes."""
     values: dict[str, str] = {}
     answers = driver.sql(target, [stage.read(name) for name in stage.values])
     for name, answer in zip(stage.values, answers, strict=True):
         ((value,),) = answer.rows
         if value is None:
-            raise SlowdustError(f"{target.dbms} has no value of {name} that could be restored")
+            raise SlowdustError(f"{target.dbms} has no value of {name} to restore afterwards")
         values[name] = value
     return values
 
 
 def _wait_for(driver: Driver, target: Target, stage: WaitUntil) -> bool:
     deadline = time.monotonic() + stage.limit
-    pause = _FIRST_LOOK  # most of what is waited for has ended, or is about to
+    pause = _FIRST_LOOK  # usually the condition holds already, or will in a moment
     while True:
         (answer,) = driver.sql(target, [stage.statement])
         if stage.is_done(answer.rows):
@@ -407,7 +405,7 @@ def supported_tests(
 ) -> tuple[list[Test], list[str]]:
     """Return the tests that the base and another contender support, and sentences about the rest.
 
-    The first contender is the base. A sentence says who lacks which tests, and why.
+    The first contender is the base. A sentence names a contender, the tests it lacks and why.
     """
     base, *others = contenders
     left: list[Test] = []
@@ -417,18 +415,19 @@ def supported_tests(
         for name, reason in reasons.items():
             if reason is not None:
                 lacked[name, reason][test.curve or test.name] = None
-        nobody = bool(others) and all(reasons[other.name] is not None for other in others)
-        if not nobody and reasons[base.name] is None:
+        unopposed = bool(others) and all(reasons[other.name] is not None for other in others)
+        if not unopposed and reasons[base.name] is None:
             left.append(test)
     return left, [
-        f"{name} lacks {listing([*what])}: {reason}" for (name, reason), what in lacked.items()
+        f"{name} does not support {listing([*what])}: {reason}"
+        for (name, reason), what in lacked.items()
     ]
 
 
 def skip_unsupported_tests(
     steps: Sequence[PlannedStep], contenders: Sequence[RunningContender]
 ) -> list[str]:
-    """Skip the steps in which nobody could be compared; return who lacks which, and why."""
+    """Skip the steps without a comparison; return sentences about the unsupported tests."""
     left, sentences = supported_tests([step.test for step in steps], contenders)
     for step in steps:
         if step.test not in left:

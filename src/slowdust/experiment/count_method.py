@@ -1,4 +1,4 @@
-"""The choice of how work is counted: by the processor's counters, by valgrind, or not at all."""
+"""The method of counting work: by the processor's counters, by valgrind, or not at all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slowdust.store.count import Source
 from slowdust.store.manifest import Counting
 
 Wanted = Literal["auto", "pmu", "valgrind", "off"]
-"""What `--count` can be."""
+"""Values of `--count`."""
 
 PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 INSTALL_VALGRIND = "sudo apt install valgrind gcc libc6-dev"
@@ -29,12 +29,12 @@ _LIMIT_S = 30.0
 
 @dataclass(frozen=True)
 class Missing:
-    """Why a source cannot count here."""
+    """The reason why a source cannot count on this machine."""
 
     reason: str
     """A whole sentence."""
     remedy: str | None
-    """The command that would allow it; None where none does."""
+    """The command that would allow it, if any."""
 
     def __str__(self) -> str:
         return self.reason if self.remedy is None else f"{self.reason} Allow it by `{self.remedy}`."
@@ -43,11 +43,11 @@ class Missing:
 def choose_method(wanted: Wanted, sources: Sequence[Source] = ("pmu", "valgrind")) -> Counting:
     """Return how the work of the servers is counted on this machine.
 
-    `auto` takes the first of `sources` that can count instructions in user mode here, else nothing,
-    with the reason and the command that would allow the last of them.
+    `auto` takes the first of `sources` that can count instructions in user mode here. If there is
+    none, the result has the reasons and the command that would allow the last source.
 
     Raises:
-        SlowdustError: the source that is wanted cannot count here.
+        SlowdustError: the requested source cannot count on this machine.
     """
     if wanted == "off":
         return Counting(reason="Counting was switched off (`--count off`).")
@@ -65,7 +65,7 @@ def choose_method(wanted: Wanted, sources: Sequence[Source] = ("pmu", "valgrind"
         missing.insert(0, version)
     return Counting(
         reason=" ".join(each.reason for each in missing),
-        remedy=missing[0].remedy,  # that of valgrind, which counts on every machine
+        remedy=missing[0].remedy,  # valgrind's: valgrind can count on every machine
     )
 
 
@@ -75,7 +75,7 @@ def check_pmu() -> str | Missing:
         return version
     done = _run(["perf", "stat", "-x,", "-e", _PROBE, "--", "true"])
     if done is None:
-        return Missing("`perf stat` does not answer.", None)
+        return Missing("`perf stat` times out.", None)
     output = done.stderr
     if done.returncode == 0 and read_events(output).get(_PROBE, 0) > 0:
         return version
@@ -94,7 +94,7 @@ def check_sampling() -> str | Missing:
         return version
     done = _run(["perf", "record", "-a", "-e", "cpu-clock", "-o", "-", "--", "true"])
     if done is None:
-        return Missing("`perf record` does not answer.", None)
+        return Missing("`perf record` times out.", None)
     return version if done.returncode == 0 else _refused(done.stderr, ALLOW_SAMPLES)
 
 
@@ -111,7 +111,7 @@ def _refused(output: str, remedy: str) -> Missing:
 def perf_version() -> str | Missing:
     done = _run(["perf", "--version"])
     if done is None or done.returncode != 0:
-        return Missing("perf is not installed, or not for this kernel.", INSTALL_PERF)
+        return Missing("perf is not installed for this kernel.", INSTALL_PERF)
     return f"perf {done.stdout.strip().removeprefix('perf version').strip()}"
 
 
@@ -123,11 +123,11 @@ def check_valgrind() -> str | Missing:
     compiled = _run(["cc", "-E", "-"], _HEADERS)
     if compiled is None:
         return Missing(
-            "There is no C compiler, which counting by valgrind needs.", INSTALL_VALGRIND
+            "There is no C compiler; counting with valgrind needs one.", INSTALL_VALGRIND
         )
     if compiled.returncode != 0:
         return Missing(
-            "The header valgrind/callgrind.h or that of the C library is missing.",
+            "The headers of valgrind (valgrind/callgrind.h) or of the C library are missing.",
             INSTALL_VALGRIND,
         )
     return version

@@ -1,9 +1,9 @@
-"""CPUs of the host: lists of them, which may be used, and the placement of clients on them.
+"""CPUs of the host: CPU lists, the usable CPUs, and the placement of clients on them.
 
-A client that waits for its answer and the process that gives it wake each other up all the time.
-Whether the scheduler has put both on one CPU or on two moves throughput by a factor (of five to
+A client that waits for its answer and the process that answers it wake each other up constantly.
+Whether the scheduler has put both on one CPU or on two changes throughput by a factor (of five to
 ten on a virtual machine, where waking another CPU means leaving the guest), and it changes its mind
-from one second to the next: no number of slices averages that away. So each client shares one CPU
+from one second to the next: no number of slices averages that out. So each client shares one CPU
 with its own server process, the same CPU for every contender, and more clients than CPUs take turns
 on them.
 """
@@ -25,23 +25,23 @@ _PART = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 def parse_cpus(text: str) -> list[int]:
-    """Return the CPUs of a list as Linux writes it: '2,3' or '0-3,8', in their order.
+    """Parse a CPU list in the format of Linux: '2,3' or '0-3,8'.
 
     Raises:
-        ValueError: not such a list.
+        ValueError: the text is no CPU list.
     """
     cpus: set[int] = set()
     for part in text.split(","):
         match = _PART.fullmatch(part.strip())
         first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
         if first > last:
-            raise ValueError(f"'{text}' is no list of CPUs: write 2,3 or 0-3 for example")
+            raise ValueError(f"'{text}' is not a list of CPUs; write, for example, 2,3 or 0-3")
         cpus |= set(range(first, last + 1))
     return sorted(cpus)
 
 
 def format_cpus(cpus: Iterable[int]) -> str:
-    """Return a list of CPUs as Linux writes it: '0-3,8'."""
+    """Format CPUs as Linux does: '0-3,8'."""
     spans: list[tuple[int, int]] = []
     for cpu in sorted(cpus):
         if spans and cpu == spans[-1][1] + 1:
@@ -71,8 +71,8 @@ def check_cpus(cpus: Sequence[int], *, sys: Path = _SYS) -> None:
 
 
 @contextmanager
-def keeping_to(cpus: Sequence[int]) -> Iterator[None]:
-    """Let this process run on these CPUs alone; what it starts meanwhile inherits that."""
+def running_on(cpus: Sequence[int]) -> Iterator[None]:
+    """Restrict this process to these CPUs; processes that it starts meanwhile inherit that."""
     before = {thread: os.sched_getaffinity(thread) for thread in _threads()}
     own = os.sched_getaffinity(0)
     _keep(before, {thread: set(cpus) for thread in before})
@@ -85,7 +85,7 @@ def keeping_to(cpus: Sequence[int]) -> Iterator[None]:
 
 def _keep(threads: Iterable[int], affinity: dict[int, set[int]]) -> None:
     for thread in threads:
-        with contextlib.suppress(ProcessLookupError):  # it ended meanwhile
+        with contextlib.suppress(ProcessLookupError):  # it has exited
             os.sched_setaffinity(thread, affinity[thread])
 
 
@@ -100,19 +100,19 @@ def _listed(file: Path) -> list[int]:
         return []
 
 
-def cpus_of_clients(clients: int, usable: Sequence[int]) -> list[int]:
+def place_clients(clients: int, usable: Sequence[int]) -> list[int]:
     """Return the CPU of each client; with more clients than CPUs they take turns.
 
-    The last CPUs are taken first: the first ones serve the machine's interrupts.
+    The last CPUs are used first, because the first ones serve the machine's interrupts.
     """
     return list(islice(cycle(sorted(usable, reverse=True)), clients))
 
 
-def cpus_of_connections(clients: int, usable: Sequence[int]) -> list[int] | None:
-    """Return CPUs for the connections of a long step; None where more clients than CPUs are.
+def place_connections(clients: int, usable: Sequence[int]) -> list[int] | None:
+    """Return CPUs for the connections of a long step; None with more clients than CPUs.
 
-    A client has several connections, so all CPUs are named: the driver seats queries, or writers
-    where there are no queries, by client, and what writes beside queries on the CPU after.
+    A client has several connections, so all CPUs are returned: the driver places query connections
+    (or writers, if there are no queries) by client, and concurrent writers on the next CPU.
     """
     return sorted(usable, reverse=True) if clients <= len(usable) else None
 
@@ -121,7 +121,7 @@ def usable_cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def keep_on(processes: Sequence[int], cpus: Sequence[int]) -> None:
-    """Let each process (or thread) run on its CPU alone. Raises OSError where one is gone."""
+def pin(processes: Sequence[int], cpus: Sequence[int]) -> None:
+    """Pin each process (or thread) to its CPU. Raises OSError if one has exited."""
     for process, cpu in zip(processes, cpus, strict=True):
         os.sched_setaffinity(process, {cpu})

@@ -1,7 +1,7 @@
 """An experiment: a specification, its folder, and everything measured so far.
 
-`Experiment` is the only owner of a folder, whether it was measured here, by a fleet, imported,
-merged, or unpacked from a bundle. A `Lab` measures it.
+Only `Experiment` owns a folder, whether the experiment was measured on this host or by a fleet,
+imported, merged, or unpacked from a bundle. A `Lab` measures it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from slowdust.units import Second
 
 PAGE_FILE = "report.html"
 _PER_START: Second = 10.0
-"""Measuring time that a start of the servers is worth at least: loading takes about as long."""
+"""Least measuring time that is worth a start of the servers: loading takes about as long."""
 
 
 class Lab(Protocol):
@@ -39,19 +39,19 @@ class Lab(Protocol):
 
         Raises:
             UsageError: a contender or an option is wrong.
-            SlowdustError: a build cannot be had.
+            SlowdustError: a build is not available.
         """
         ...
 
     def measure(self, experiment: Experiment) -> None:
         """Measure `experiment.spec` into `experiment.folder`, or the rest of it.
 
-        With `StartMode.FRESH` as `experiment.mode` the folder must not have an experiment. The
-        manifest has no `finished` if the time was not enough.
+        With `StartMode.FRESH` as `experiment.mode` the folder must not contain an experiment. If
+        the time runs out, the manifest has no `finished`.
 
         Raises:
-            UsageError: the specification cannot be run, or is another one than before.
-            SlowdustError: measuring failed; what was measured is kept.
+            UsageError: the specification cannot be run, or differs from the stored one.
+            SlowdustError: measuring failed; the measurements so far are kept.
         """
         ...
 
@@ -78,12 +78,12 @@ class Experiment:
 
     @classmethod
     def create_or_open(cls, spec: Spec, results: Path) -> Experiment:
-        """Return the experiment with the name of a specification, which is new or stored."""
+        """Return the experiment with the name of a specification, stored or new."""
         folder = Folder.of(results, spec.name)
         return cls.open(folder) if folder.has_manifest() else cls.create(spec, results)
 
     def with_spec(self, spec: Spec) -> Experiment:
-        """Return the same experiment, to be measured on as another specification says."""
+        """Return the same experiment, to be continued with another specification."""
         return Experiment(self.folder, spec, self.mode)
 
     @property
@@ -96,10 +96,10 @@ class Experiment:
 
     @property
     def spec(self) -> Spec:
-        """What is measured.
+        """The specification.
 
         Raises:
-            UsageError: the experiment has no specification, as an imported one.
+            UsageError: the experiment has no specification, for example an imported one.
         """
         if self._spec is None:
             return read_spec(self.folder.spec_file)
@@ -117,7 +117,7 @@ class Experiment:
         return self.folder.has_manifest()
 
     def run(self, lab: Lab) -> None:
-        """Measure it, or the rest of it; do nothing if it is finished as its folder specifies.
+        """Measure the experiment, or the rest of it; do nothing if it is finished.
 
         Raises:
             SlowdustError: as `Lab.measure` does.
@@ -131,20 +131,20 @@ class Experiment:
         self._spec, self.mode = None, StartMode.RESUME
 
     def extend(self, lab: Lab, tests: Collection[str], seconds: Second) -> None:
-        """Measure some of the tests on, for so long."""
+        """Continue to measure `tests` for `seconds` more."""
         self._spec = self.longer(tests, seconds)
         self.run(lab)
 
     def longer(self, tests: Collection[str], seconds: Second) -> Spec:
-        """Return the specification that measures `tests` on, for `seconds` more."""
+        """Return the specification that continues to measure `tests` for `seconds` more."""
         return spec_with_more(self.spec, self.stored.manifest, self.stored.slices, tests, seconds)
 
     def report(self, base: str | None = None) -> Report:
-        """Return the judgement, by default relative to the first contender."""
+        """Return the report, by default relative to the first contender."""
         return self.stored.report(base)
 
     def log_ratios(self, contender: str, base: str, metric: str) -> dict[tuple[str, int], LogRatio]:
-        """Return test and clients -> ln(cost of a contender / cost of another one).
+        """Return (test, clients) -> ln(cost of a contender / cost of the base).
 
         Tests without such a ratio are absent.
         """
@@ -163,10 +163,10 @@ class Experiment:
 
 
 def build_error(lab: Lab, spec: Spec) -> SlowdustError | None:
-    """Get the builds of a specification; return why one of them cannot be had.
+    """Get the builds of a specification; return why one of them is not available.
 
     Raises:
-        SlowdustError: what would fail for every build: a disk, a network, no compiler.
+        SlowdustError: a failure that would affect every build: disk, network, no compiler.
     """
     try:
         lab.prepare(spec)
@@ -186,20 +186,20 @@ def spec_with_more(
     tests: Collection[str],
     extra: Second,
 ) -> Spec:
-    """Return the specification of an experiment that measures `tests` on, for `extra` seconds more.
+    """Return the specification that continues to measure `tests` for `extra` seconds more.
 
-    Of slices, a start of the servers has turns about as long as those before, so that the time is
-    spread over as many starts as the tests had for it, each with at least `_PER_START`.
+    With slices, turns stay about as long as before, so that the time is spread over starts of the
+    servers at the same rate as before. A start gets at least `_PER_START`.
 
     Raises:
-        UsageError: there is none of these tests in it.
+        UsageError: the experiment has no such test.
     """
     method, spent, planned = manifest.method, manifest.spent_s, 0
-    if manifest.finished is None:  # what was planned is still to be done
+    if manifest.finished is None:  # the plan is not done yet
         spent, planned = max(spent, method.budget_s or 0.0), method.incarnations
     names = {test.name for test in spec.chosen_tests()}
     if unknown := sorted(set(tests) - names):
-        raise UsageError(f"'{unknown[0]}' is none of the tests of '{spec.name}'")
+        raise UsageError(f"'{spec.name}' has no test '{unknown[0]}'")
     changes: dict[str, object] = {"only": sorted(tests)}
     if extra or spec.budget_of_steps is not None or method.steps is None:
         changes["budget"] = spent + extra
@@ -211,9 +211,9 @@ def spec_with_more(
 
 
 def spec_to_count(spec: Spec, manifest: Manifest, budget: Second) -> Spec:
-    """Return the specification of an experiment that is measured no further, and counted on.
+    """Return the specification that only counts the work of an experiment.
 
-    One that was stopped is measured to its end first.
+    An experiment that was stopped is measured to its end first.
     """
     changes: dict[str, object] = {"count_budget": budget}
     if manifest.finished is not None:
@@ -226,7 +226,7 @@ def spec_to_count(spec: Spec, manifest: Manifest, budget: Second) -> Spec:
 def _turns(
     spec: Spec, manifest: Manifest, slices: Collection[Slice], tests: Collection[str]
 ) -> tuple[int, Second]:
-    """Return the most turns that any of the tests has had, and how long one of each took."""
+    """Return the largest number of turns of any of the tests, and the length of one turn of all."""
     most, together = 0, 0.0
     for step in plan(spec):
         if step.test.name not in tests:

@@ -1,4 +1,4 @@
-"""What calibrations have shown of this host, kept for the reports of later experiments."""
+"""The smallest differences that calibrations of this host detected, for later reports."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from slowdust.units import Second
 from slowdust.wording import resolution_phrase
 
 LABEL = "Calibrated"
-"""The fact of the host that says what it resolves."""
+"""The label of the host's resolution among the facts of the host."""
 
 
 class KeptTest(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The longest calibration of this host by a DBMS and engine in one test.
+    """The longest calibration of this host in one test, for a DBMS and engine.
 
-    A test is one of so many clients, over tables of so many rows.
+    A test at another number of clients or rows is another test.
     """
 
     date: str
@@ -38,15 +38,15 @@ class KeptTest(msgspec.Struct, kw_only=True, omit_defaults=True):
     engine: str | None = None
     rows: int | None = None
     measured: Second
-    """Time that two contenders were measured, over all trials."""
+    """Measuring time of two contenders, over all trials."""
     needed: NeededTime
 
 
 def keep(manifest: Manifest, calibration: Calibration) -> None:
-    """Keep what a calibration says of this host.
+    """Store the result of a calibration of this host.
 
-    A test replaces an earlier one of the same DBMS, engine, clients and rows if it was measured as
-    long or longer.
+    It replaces an earlier result of the same test, DBMS, engine, clients and rows unless that was
+    measured longer.
 
     Raises:
         SlowdustError: the data root cannot be written.
@@ -75,16 +75,16 @@ def keep(manifest: Manifest, calibration: Calibration) -> None:
 
 
 def kept_tests(dbms: str, rows: int) -> list[KeptTest]:
-    """Return the calibrated tests of a DBMS, those with as many rows where there are any."""
+    """Return the calibrated tests of a DBMS; only those with as many rows, if there are any."""
     kept = [test for test in all_kept() if test.dbms == dbms]
     return [test for test in kept if test.rows == rows] or kept
 
 
 def host_fact(base: ContenderFacts, rows: int) -> dict[str, str]:
-    """Return what this host resolves, as a fact of the host; empty before any calibration.
+    """Return the host's resolution, as a fact of the host; empty before any calibration.
 
-    It is by the base's DBMS and engine and by tables of as many rows, or else by what was
-    calibrated last.
+    It is the resolution for the base's DBMS and engine, or else for the last calibrated ones, and
+    for tables of the same size if that was calibrated.
     """
     kept = all_kept()
     if not kept:
@@ -97,13 +97,13 @@ def host_fact(base: ContenderFacts, rows: int) -> dict[str, str]:
 
 
 def newest_sentence() -> str | None:
-    """Return what this host resolves by its newest calibration; None before any."""
+    """Return the host's resolution by its newest calibration; None before any."""
     kept = all_kept()
     return _sentence(kept[-1:]) if kept else None
 
 
 def _sentence(kept: Sequence[KeptTest]) -> str:
-    """Return the last day, its contender, the rows and what the host resolves."""
+    """Return the last day, its contender, the rows and the host's resolution."""
     last = max(kept, key=lambda test: test.date)
     resolved = resolution([test.needed for test in kept])
     assert resolved is not None
@@ -113,7 +113,7 @@ def _sentence(kept: Sequence[KeptTest]) -> str:
 
 
 def _merged(kept: Sequence[KeptTest], new: Sequence[KeptTest]) -> list[KeptTest]:
-    """Return the longer of two that are of one test; those that are new come last."""
+    """Keep the longer calibration of each test; new ones come last."""
     longest = {_key(test): test for test in kept}
     for test in new:
         earlier = longest.get(_key(test))
@@ -132,7 +132,7 @@ def _system(of: KeptTest | ContenderFacts) -> tuple[str, str | None]:
 
 
 def all_kept() -> list[KeptTest]:
-    """Return what is kept; nothing where there is no file, or one that cannot be read."""
+    """Return the stored results; none if there is no readable file."""
     try:
         return msgspec.json.decode(_path().read_bytes(), type=list[KeptTest])
     except (OSError, *FAULTS):

@@ -4,12 +4,11 @@ Slowdust places clients and servers on CPUs of its choice, so two experiments on
 share them, and two that write to one disk share its queue. The second experiment waits. Builds are
 fetched before the CPUs are locked, and servers start after that.
 
-A lock is an flock(2) on a file of a directory that all users can write to. The kernel frees it when
-the last process that has it open ends, also by SIGKILL, so a file's record of its holder is read
-only while the file is locked. A file of another user may be a trap: it is opened without following
-links, it must be a regular file, and its content is checked. All locks of one experiment are taken
-at once or none of them is, under a lock of their own, so that two experiments never wait for each
-other.
+A lock is an flock(2) on a file in a directory that all users can write to. The kernel releases it
+when the last process with an open descriptor exits, also after SIGKILL, so the holder recorded in
+the file is read only while the file is locked. A file of another user may be a trap: it is opened
+without following links, it must be a regular file, and its content is checked. An experiment takes
+all its locks or none, under a common lock, so two experiments never wait for each other.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ import msgspec
 
 from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.errors import SlowdustError
-from slowdust.experiment.cpus import format_cpus, keeping_to, usable_cpus
+from slowdust.experiment.cpus import format_cpus, running_on, usable_cpus
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.locks import try_lock
 from slowdust.places import CLAIMS_VARIABLE, claims_directory, within
-from slowdust.probes.host.use import block_device_of, mount_of, queue_of
+from slowdust.probes.host.use import find_block_device, find_mount, find_queue
 from slowdust.store.storage import FAULTS
 from slowdust.units import Second
 
 _ALL = "all"
-"""The name of the lock under which the others are taken."""
+"""The name of the common lock under which the others are taken."""
 LONGEST_TURN: Second = 10.0
 _RETRY_EVERY: Second = 0.01
 _LONGEST_RECORD = 4096
@@ -48,19 +47,19 @@ _LONGEST_NAME = 200
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Whoever holds a lock, as it says in the lock's file."""
+    """The holder of a lock, as recorded in the lock's file."""
 
     experiment: str
     pid: int
     pid_namespace: int
-    """Inode of the namespace in which `pid` is its process: a container has its own."""
+    """Inode of the PID namespace of `pid`: a container has its own."""
     user: str
     since: float
     """Unix time."""
 
     @classmethod
     def here(cls, experiment: str) -> Holder:
-        """Return this process as the holder of locks for an experiment, from now on."""
+        """Return this process as the holder of locks for an experiment, as of now."""
         uid = os.geteuid()
         try:
             user = pwd.getpwuid(uid).pw_name
@@ -75,16 +74,16 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def __str__(self) -> str:
-        """Return the holder in words: `NAME (process 4711 of root, since 19:03:20)`."""
+        """Return the holder as text: `NAME (process 4711 of root, since 19:03:20)`."""
         where = "" if self.pid_namespace == _pid_namespace() else " in another container"
         since = time.strftime("%H:%M:%S", time.localtime(self.since))
         return f"{self.experiment} (process {self.pid} of {self.user}{where}, since {since})"
 
 
 class LockedError(Exception):
-    """Some of the locks that were asked for are held: name of a lock -> its holder.
+    """Some of the requested locks are held: name of a lock -> its holder.
 
-    The holder is None where the lock's file does not say it.
+    None stands for a holder that the lock's file does not name.
     """
 
     def __init__(self, holders: dict[str, Holder | None]) -> None:
@@ -94,11 +93,11 @@ class LockedError(Exception):
 
 @contextmanager
 def held(names: Sequence[str], holder: Holder) -> Iterator[list[int]]:
-    """Hold all of the locks, whose files are made where they do not exist; yield the open files.
+    """Hold all of the locks, creating missing files; yield the open descriptors.
 
     Raises:
-        LockedError: some of them are held by others.
-        SlowdustError: a lock's file cannot be used, or nobody's locks can be taken for seconds.
+        LockedError: others hold some of them.
+        SlowdustError: a lock's file cannot be used, or the common lock stays taken.
     """
     with contextlib.ExitStack() as stack:
         with _descriptor(_ALL) as everything:
@@ -117,7 +116,7 @@ def held(names: Sequence[str], holder: Holder) -> Iterator[list[int]]:
 
 
 def holders_here() -> list[Holder]:
-    """Return who holds locks of this host now; takes none, and needs /proc/locks to know."""
+    """Return the holders of locks of this host, by /proc/locks; takes no lock."""
     locked = set()
     with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text(encoding="utf-8").splitlines():
@@ -142,7 +141,7 @@ def _descriptor(name: str) -> Iterator[int]:
         descriptor = _open(path)
     except OSError as error:
         raise SlowdustError(
-            f"cannot use {path}, a lock of this host: {error.strerror}: delete it, or set "
+            f"cannot use the lock file {path}: {error.strerror}; delete it, or set "
             f"{CLAIMS_VARIABLE} to another directory"
         ) from error
     try:
@@ -152,10 +151,10 @@ def _descriptor(name: str) -> Iterator[int]:
 
 
 def _open(path: Path) -> int:
-    """Open a lock's file, made where it does not exist; all users may write to it.
+    """Open a lock's file that all users may write to, creating it if it is missing.
 
     Raises:
-        OSError: it is not a regular file of one name, or not ours to open.
+        OSError: it is not a regular file with a single link, or not ours to open.
     """
     # O_CREAT on another user's file is forbidden in such a directory (fs.protected_regular).
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -166,38 +165,38 @@ def _open(path: Path) -> int:
             descriptor = os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666)
         except FileExistsError:  # another process made it at the same moment
             return _open(path)
-        os.fchmod(descriptor, 0o666)  # whatever the umask
+        os.fchmod(descriptor, 0o666)  # independently of the umask
     except PermissionError:
         if (seconds := time.time() - path.lstat().st_ctime) > 1:
             raise
-        time.sleep(max(0.01, min(1.0, 1 - seconds)))  # its maker was about to open it to all
+        time.sleep(max(0.01, min(1.0, 1 - seconds)))  # its creator is about to set its mode
         return os.open(path, flags)
     status = os.fstat(descriptor)
-    # A second name may be that of a file of ours, which another user has linked to.
+    # With a second link it may be one of our own files, linked here by another user.
     if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
         os.close(descriptor)
-        raise OSError(0, "it is not a regular file of one name")
+        raise OSError(0, "it is not a regular file with a single link")
     return descriptor
 
 
 def _take_turn(everything: int) -> None:
-    """Lock the file under which the others are taken, which nobody holds for long.
+    """Take the common lock, which is held only briefly.
 
     Raises:
-        SlowdustError: somebody does: every user may lock it, and never let it go.
+        SlowdustError: another process keeps it: every user may lock it.
     """
     deadline = time.monotonic() + LONGEST_TURN
     while not try_lock(everything):
         if time.monotonic() > deadline:
             raise SlowdustError(
                 f"another process has held slowdust-{_ALL}.lock in {claims_directory()} for "
-                f"{LONGEST_TURN:.0f} s: end it, or set {CLAIMS_VARIABLE} to another directory"
+                f"{LONGEST_TURN:.0f} s; stop it, or set {CLAIMS_VARIABLE} to another directory"
             )
         time.sleep(_RETRY_EVERY)
 
 
 def _read(descriptor: int) -> Holder | None:
-    """Return the holder that a file names; None where it names none that can be shown."""
+    """Return the holder recorded in a file; None if there is no printable one."""
     try:
         holder = msgspec.json.decode(os.pread(descriptor, _LONGEST_RECORD, 0), type=Holder)
     except FAULTS:
@@ -217,7 +216,7 @@ _DISK = "disk-"
 
 
 class WhenBusy(Enum):
-    """What an experiment does whose CPUs or disk another one has locked."""
+    """The reaction to CPUs or a disk locked by another experiment."""
 
     WAIT = "wait"
     FAIL = "fail"
@@ -225,21 +224,21 @@ class WhenBusy(Enum):
 
 @contextmanager
 def locked(spec: Spec, when_busy: WhenBusy, view: View) -> Iterator[list[int]]:
-    """Lock the CPUs of an experiment, and the disk if it writes; keep to these CPUs meanwhile.
+    """Lock the CPUs of an experiment, and the disk if it writes; run on these CPUs meanwhile.
 
-    Yields the open files of its locks: a process that inherits them shares the locks.
+    Yields the open descriptors of its locks: a process that inherits them shares the locks.
 
     Raises:
-        SlowdustError: another experiment has locked some of it, and waiting is not wanted.
+        SlowdustError: another experiment has locked some of them, and `when_busy` says fail.
     """
     cpus = spec.cpus or usable_cpus()
     names = [f"{_CPU}{cpu}" for cpu in cpus]
-    disk = disk_of(instances_root()) if writes(spec) else None
+    disk = find_disk(instances_root()) if writes(spec) else None
     if disk is not None:
         names.append(f"{_DISK}{disk}")
     with ExitStack() as stack:
         locks = _wait_for(names, spec.name, when_busy, view, stack)
-        stack.enter_context(keeping_to(cpus))
+        stack.enter_context(running_on(cpus))
         yield locks
 
 
@@ -249,29 +248,29 @@ def writes(spec: Spec) -> bool:
     )
 
 
-def disk_of(directory: Path) -> str | None:
-    """Return the name of the disk that holds a directory, whatever the partition.
+def find_disk(directory: Path) -> str | None:
+    """Return the name of the disk that holds a directory, without the partition.
 
-    Where its device is unknown (a network file system, a container), the number of the file system
-    stands in for it. None where the directory lies in memory.
+    If its device is unknown (network file system, container), the number of the file system is
+    used. None if the directory is in memory.
 
     Raises:
         OSError: no such directory.
     """
-    mount = mount_of(directory)
+    mount = find_mount(directory)
     if mount is not None and mount.filesystem in _IN_MEMORY:
         return None
-    device = block_device_of(directory)
+    device = find_block_device(directory)
     if device is None:
         number = directory.stat().st_dev
         return f"{os.major(number)}-{os.minor(number)}"
-    return re.sub(r"[^A-Za-z0-9_-]", "-", queue_of(device).parent.name)
+    return re.sub(r"[^A-Za-z0-9_-]", "-", find_queue(device).parent.name)
 
 
 def _wait_for(
     names: list[str], experiment: str, when_busy: WhenBusy, view: View, stack: ExitStack
 ) -> list[int]:
-    """Hold the locks until the stack is closed; return their open files."""
+    """Hold the locks until the stack is closed; return their open descriptors."""
     begun = time.monotonic()
     while True:
         try:
@@ -285,9 +284,9 @@ def _wait_for(
 
 
 def describe(holders: dict[str, Holder | None]) -> str:
-    """Say who measures on what: `NAME (process 4711 of root, since 19:03:20) measures on CPUs 0-1`.
+    """Describe the holders: `NAME (process 4711 of root, since 19:03:20) measures on CPUs 0-1`.
 
-    `holders` are those of locks, by the locks' names.
+    `holders` maps names of locks to holders.
     """
     by_holder: dict[Holder | None, list[str]] = {}
     for name, holder in holders.items():

@@ -1,8 +1,8 @@
-"""The journal of a run: its records, of the driver's answers and the probes' uses, on disk."""
+"""The journal of a run: it turns the driver's answers and the probes' uses into stored records."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
@@ -26,8 +26,8 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.probes.host.machine import describe_machine
 from slowdust.probes.probe import WindowUse
-from slowdust.store.count import Count, CountedRun, CountPlace, Source, latest_counts
-from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, is_of_fleet
+from slowdust.store.count import Count, CountedRun, Source, latest_counts
+from slowdust.store.folder import WORKLOAD_FILE, Folder, Writer, is_fleet_experiment
 from slowdust.store.latency import Histogram
 from slowdust.store.manifest import (
     ContenderFacts,
@@ -50,7 +50,7 @@ from slowdust.units import Second
 
 @dataclass
 class Totals:
-    """Totals of a long step over all of its roles; those of a slice are in the driver's answer."""
+    """Totals of a long step over all of its roles; for a slice the driver's answer has them."""
 
     operations: int
     statements: int
@@ -65,7 +65,7 @@ class Totals:
     schedule: Schedule | None = None
 
 
-def slice_of(
+def make_slice(
     place: Place,
     answer: Ran | Performed,
     totals: Ran | Totals,
@@ -74,7 +74,7 @@ def slice_of(
     step: StepDetail | None = None,
     beside: BesideSlice | None = None,
 ) -> Slice:
-    # The threads of the driver are also those of a DBMS without a server, which has no use then.
+    # A DBMS without a server runs in the driver's threads, and has no use of its own.
     client = {} if answer.client is None else {"client": msgspec.structs.asdict(answer.client)}
     return Slice(
         place=place,
@@ -103,23 +103,12 @@ def slice_of(
     )
 
 
-def counts_of(
+def make_counts(
     step: PlannedStep, contender: str, start: int, source: Source, runs: Sequence[CountedRun]
 ) -> list[Count]:
-    """Make the records of the repeats of a step after one start of a contender's server."""
+    """Return the records of a step's repeats after one start of a contender's server."""
     return [
-        Count(
-            place=CountPlace(
-                benchmark=step.test.benchmark,
-                test=step.test.name,
-                clients=step.clients,
-                contender=contender,
-                incarnation=start,
-                repeat=repeat,
-            ),
-            source=source,
-            run=run,
-        )
+        Count(place=step.window_place(contender, start, repeat), source=source, run=run)
         for repeat, run in enumerate(runs)
     ]
 
@@ -132,54 +121,54 @@ class StartMode(Enum):
 
 
 def check_start(folder: Folder, mode: StartMode) -> None:
-    """Refuse a fresh experiment whose name is taken, and to resume what was not begun here.
+    """Refuse a fresh experiment whose name is taken, and resuming one that was not started here.
 
     Raises:
-        UsageError: in both cases, and where a newer Slowdust wrote the results.
+        UsageError: in both cases, and if a newer Slowdust wrote the results.
     """
     if folder.has_manifest():
         folder.read_manifest()
         if mode is StartMode.FRESH:
             raise UsageError(
-                f"there is an experiment named '{folder.name}' already: choose another --name, or "
-                f"go on with it by `slowdust run {folder.spec_file} --resume`"
+                f"experiment '{folder.name}' exists already: choose another --name, or "
+                f"resume it with `slowdust run {folder.spec_file} --resume`"
             )
         folder.refuse_if_joined()
-    elif mode is StartMode.FRESH and is_of_fleet(folder.path):
+    elif mode is StartMode.FRESH and is_fleet_experiment(folder.path):
         raise UsageError(
-            f"a fleet measures '{folder.name}': choose another --name, or go on with it by "
+            f"a fleet measures '{folder.name}': choose another --name, or resume it with "
             f"`slowdust run {folder.name} --resume --fleet ADDRESS`"
         )
     elif mode is StartMode.RESUME:
-        raise UsageError(f"there is nothing to resume: '{folder.name}' has not been started")
+        raise UsageError(f"nothing to resume: '{folder.name}' has not been started")
 
 
 def check_same_workload(folder: Folder, now: WorkloadFacts | None) -> None:
-    """Refuse to go on with another workload than the experiment was begun with.
+    """Refuse to resume an experiment with another workload.
 
     Raises:
-        UsageError: says where that workload is.
+        UsageError: names the stored workload file.
     """
     if folder.has_manifest() and folder.read_manifest().workload != now:
         raise UsageError(
-            f"cannot resume '{folder.name}': the workload changed since it was started: it is kept "
-            f"as {folder.path / WORKLOAD_FILE}"
+            f"cannot resume '{folder.name}': the workload changed since it was started; the "
+            f"original is {folder.path / WORKLOAD_FILE}"
         )
 
 
 def check_same_source(folder: Folder, now: Counting) -> None:
-    """Refuse to count the work of an experiment that goes on otherwise than it was counted before.
+    """Refuse to resume an experiment with another source of counts.
 
     Raises:
-        UsageError: there are counts of another source, which are never compared with those of now.
+        UsageError: the stored counts are of another source; sources are never compared.
     """
     before = {count.source for count in folder.read_counts()}
     if now.source is not None and before and now.source not in before:
         [source] = before
         raise UsageError(
-            f"cannot resume '{folder.name}': its work was counted by {source}, and would be "
-            f'counted by {now.source} now: write count = "{source}" into {folder.spec_file}, or '
-            'count = "off" to leave it as it is'
+            f"cannot resume '{folder.name}': its work was counted with {source}, and would now be "
+            f'counted with {now.source}; set count = "{source}" in {folder.spec_file}, or '
+            'count = "off" to count no further'
         )
 
 
@@ -188,7 +177,7 @@ ProfilePlace = tuple[str, int, str]
 
 
 class Journal:
-    """Keeps the manifest and the slices, in memory and on disk alike."""
+    """Keeps the manifest and the slices, both in memory and on disk."""
 
     def __init__(self, spec: Spec, writer: Writer, manifest: Manifest) -> None:
         self.manifest = manifest
@@ -196,11 +185,11 @@ class Journal:
         self._writer = writer
         self._discard = spec.discard
         self.counts = writer.folder.read_counts()
-        """Counts of work, those of an interrupted run included."""
+        """Counts of work, including counts of an interrupted run."""
         self.waits = writer.folder.read_waits()
-        """Windows of waits, likewise."""
+        """Windows of waits, including earlier ones."""
         self.trials = writer.folder.read_trials()
-        """Trials, likewise."""
+        """Trials, including earlier ones."""
         by_place = {(step.test.name, step.clients): step for step in self.steps}
         for record in writer.folder.read_slices():
             if step := by_place.get((record.place.test, record.place.clients)):
@@ -214,40 +203,40 @@ class Journal:
 
     @property
     def spent(self) -> Second:
-        """Seconds of the budget that are used: up to the last turn, or by the slices on disk."""
+        """Seconds of the budget that are used: as of the last turn, or by the slices on disk."""
         return max(
             self.manifest.spent_s, sum(step.wall_clock(self._discard) for step in self.steps)
         )
 
     @property
     def last_incarnation(self) -> int:
-        """The number of the newest incarnation; 0 if there was none."""
+        """The number of the newest start of the servers; 0 before the first."""
         numbers = [record.place.incarnation for step in self.steps for record in step.slices]
         numbers += [failure.incarnation for failure in self.manifest.failed_steps]
         return max(numbers, default=0)
 
     def add(self, step: PlannedStep, record: Slice) -> None:
-        """Keep a slice; it is on disk when this returns."""
+        """Append a slice, and fsync it."""
         self._writer.append(record)
         step.slices.append(record)
 
     def add_count(self, count: Count) -> None:
-        """Keep a count, in place of an earlier one; it is on disk when this returns.
+        """Append a count, and fsync it; it replaces an earlier one in the same place.
 
-        There is an earlier one in the same place where a step was cut short and is counted again.
+        There is an earlier one if a step was interrupted and is counted again.
         """
         self._writer.append_count(count)
         self.counts = latest_counts([*self.counts, count])
 
     def add_waits(self, window: WaitWindow) -> None:
-        """Keep a window of waits unless there is one of its place."""
+        """Append a window of waits unless its place has one."""
         if any(earlier.place == window.place for earlier in self.waits):
-            return  # of a step that was cut short
+            return  # the step was interrupted
         self._writer.append_waits(window)
         self.waits.append(window)
 
     def add_trials(self, trials: Collection[Trial]) -> None:
-        """Keep the trials of a turn; they are on disk when this returns."""
+        """Append the trials of a turn, and fsync them."""
         self._writer.append_trials(*trials)
         self.trials += trials
 
@@ -257,9 +246,9 @@ class Journal:
             self.save()
 
     def keep_profile(self, profile: Profile, start: int | None = None) -> None:
-        """Keep the profile of a contender in a step, in place of an earlier one of the same start.
+        """Store the profile of a contender in a step; it replaces an earlier one of the same start.
 
-        `start` numbers the starts of the server that were counted; a profile by samples has none.
+        `start` numbers the counted starts of the server; None for a profile by samples.
         """
         names = [contender.name for contender in self.manifest.contenders]
         self._writer.write_profile(profile, names.index(profile.contender) + 1, start)
@@ -268,7 +257,7 @@ class Journal:
         return (step.test.name, contender) in self._planned
 
     def add_plans(self, step: PlannedStep, contender: str, plans: list[PlanText]) -> None:
-        """Keep a test's plans on a contender, those of its first incarnation."""
+        """Store a test's plans on a contender, of its first start only."""
         if self.has_plans(step, contender):
             return
         self._planned.add((step.test.name, contender))
@@ -284,7 +273,7 @@ class Journal:
         ]
 
     def profiled(self, source: ProfileSource) -> set[ProfilePlace]:
-        """Return what there are profiles of that were made in one way."""
+        """Return the places that have a profile from this source."""
         return {
             (profile.test, profile.clients, profile.contender)
             for profile in self._writer.folder.read_profiles()
@@ -294,7 +283,7 @@ class Journal:
     def fail(
         self, step: PlannedStep, contender: str, start: int, reason: str, after: Second
     ) -> None:
-        """Keep that a contender did not finish a step, and how long it had gone on."""
+        """Record that a contender failed in a step, and after how many seconds."""
         self.manifest.failed_steps.append(
             StepFailure(
                 test=step.test.name,
@@ -308,9 +297,9 @@ class Journal:
         self.save()
 
     def keep_settled(self, settled: Collection[str]) -> list[PlannedStep]:
-        """Keep which steps, by their keys, need no more slices; return those that do again.
+        """Record the keys of the decided steps; return the steps that are undecided again.
 
-        The verdict of a step may be lost by what other steps showed later.
+        The results of other steps may reopen a step.
         """
         reopened = [step for step in self.steps if step.settled and step.key not in settled]
         for step in self.steps:
@@ -319,7 +308,7 @@ class Journal:
         return reopened
 
     def keep_length(self, step: PlannedStep, length: Second) -> None:
-        """Keep how long the step's slices are, before the first of them."""
+        """Record the length of the step's slices, before the first of them."""
         self.manifest.method.slice_lengths[step.key] = length
         self.save()
 
@@ -329,7 +318,7 @@ class Journal:
             self.manifest.aged_to[step.key] = positions
 
     def end_turn(self, step: PlannedStep, spent: Second) -> None:
-        """Keep that the step has had its turn in this incarnation."""
+        """Record that the step had its turn in this start of the servers."""
         step.turns_done += 1
         self.manifest.turns_done[step.key] = step.turns_done
         self.manifest.spent_s = spent
@@ -343,10 +332,10 @@ class Journal:
         return next(entry for entry in self.manifest.contenders if entry.name == contender)
 
     def record_servers(self, contenders: Contenders) -> None:
-        """Keep what starting and loading the contenders showed of their servers.
+        """Record the facts that starting and loading showed of the servers.
 
         Raises:
-            UsageError: a contender's malloc is not the one that it had when the experiment began.
+            UsageError: a contender's malloc differs from the one at the start of the experiment.
         """
         for contender in contenders.running():
             facts = self.facts(contender.name)
@@ -374,17 +363,13 @@ class Journal:
         self.save()
 
 
-OpenJournal = Callable[[Method], Journal]
-"""Opens the journal of an experiment that is measured by a method."""
-
-
 def open_journal(
     spec: Spec, writer: Writer, contenders: Contenders, view: View, method: Method
 ) -> Journal:
-    """Open the journal of a new experiment, or of one that goes on; failures are kept in it.
+    """Open the journal of a new or resumed experiment, and record failures and warnings in it.
 
     Raises:
-        UsageError: what goes on is not what began.
+        UsageError: a resumed experiment differs from the stored one.
     """
     state = read_host(contenders.data_dir)
     facts = [_facts(contender) for contender in contenders.all]
@@ -413,7 +398,7 @@ def open_journal(
     contenders.on_failure(report)
     contenders.on_warning(journal.warn)
     for contender in contenders.all:
-        if (advantage := contender.shorter_way) is not None:
+        if (advantage := contender.socket_advantage) is not None:
             contenders.warn(advantage)
     return journal
 
@@ -463,7 +448,7 @@ def new_manifest(
 
 
 def _continued(before: Manifest, now: Manifest) -> Manifest:
-    """Return the manifest of an experiment that goes on, with its new length."""
+    """Return the manifest of a resumed experiment, with its new length."""
     check_same(before, now)
     before.method.budget_s = now.method.budget_s
     before.method.incarnations = now.method.incarnations
@@ -476,10 +461,10 @@ def _continued(before: Manifest, now: Manifest) -> Manifest:
 
 
 def check_same(before: Manifest, now: Manifest) -> None:
-    """Refuse to add slices of another experiment; only how long it goes on may have changed.
+    """Refuse to mix slices of different experiments; only the length may have changed.
 
     Raises:
-        UsageError: naming what is not as it was when the experiment began.
+        UsageError: names what changed since the experiment was started.
     """
     names = [[contender.name for contender in each.contenders] for each in (before, now)]
     changed = [
@@ -508,29 +493,29 @@ def check_same(before: Manifest, now: Manifest) -> None:
         }
         changed += [f"the {part} of {new.name}" for part, differs in parts.items() if differs]
     if changed:
-        may_change = "the budget" if now.method.budget_s else "the number of incarnations"
+        may_change = "the budget" if now.method.budget_s else "the number of starts"
         raise UsageError(
             f"cannot resume '{before.experiment}': {', '.join(changed)} changed since it was "
-            f"started (only {may_change} may)"
+            f"started (only {may_change} may change)"
         )
 
 
 def check_same_allocator(before: ContenderFacts, now: str | None) -> None:
-    """Refuse to add slices of a server with another malloc, where both could be seen.
+    """Refuse to mix slices of servers with different mallocs, if both are known.
 
     Raises:
-        UsageError: naming both.
+        UsageError: names both.
     """
     if None not in (before.allocator, now) and before.allocator != now:
         raise UsageError(
-            f"cannot go on: the malloc of {before.name} is now {now}, and was "
+            f"cannot resume: the malloc of {before.name} is now {now}; it was "
             f"{before.allocator} when the experiment was started"
         )
 
 
 def _without_budget(method: Method) -> Method:
     of_steps = method.steps
-    if of_steps is not None:  # the same hold, whether records name it or not
+    if of_steps is not None:  # older records do not name the hold, which is the same
         of_steps = msgspec.structs.replace(of_steps, long_transaction_s=None)
     return msgspec.structs.replace(
         method, budget_s=0.0, incarnations=0, slice_lengths={}, steps=of_steps

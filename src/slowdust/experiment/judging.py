@@ -1,4 +1,4 @@
-"""Verdicts while an experiment runs: the same analysis as the report's, kept quick."""
+"""Verdicts while an experiment runs: the same analysis as the report's, made incremental."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from importlib import import_module
 from statistics import median
 
 from slowdust.analysis.comparison import block_ratios
-from slowdust.analysis.results.failures import error_in_words, failures_of
+from slowdust.analysis.results.failures import count_failures, error_in_words
 from slowdust.experiment.engine.schedule import MOST_ROUNDS, fewest_rounds
 from slowdust.experiment.journal import Journal
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.view import InterimVerdict, Status
 from slowdust.ratios import Margins
 from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.common_shift import find_common_shifts
 from slowdust.stats.estimate import estimate_all
-from slowdust.stats.together import common_moves
 from slowdust.stats.verdict import FEWEST_INCARNATIONS, Judgement, judge_estimates
 from slowdust.store.slice import Slice
 from slowdust.units import Second
@@ -25,9 +25,9 @@ from slowdust.wording import amount
 
 
 class Judge:
-    """Judges a step, with restarts as all steps of the experiment show them.
+    """Judges a step, with the variation between restarts estimated from all steps.
 
-    The block ratios of steps that do not change are kept; only the running step's are new.
+    Block ratios of unchanged steps are cached; only the running step's are recomputed.
     """
 
     def __init__(self, contenders: list[str], margins: Margins, journal: Journal) -> None:
@@ -44,7 +44,7 @@ class Judge:
     def status(
         self, step: PlannedStep, extent: str, measured: Second, budget: Second, settled: int | None
     ) -> Status:
-        """Return the experiment's status in a step; `measured` seconds of `budget` are used."""
+        """Return the experiment's status in a step, after `measured` seconds of `budget`."""
         rate = None
         if len(self._contenders) == 1 and step.slices:
             typical = median(record.qps for record in step.slices)
@@ -63,12 +63,12 @@ class Judge:
         )
 
     def settled(self, others: Callable[[PlannedStep], Collection[str]]) -> set[str]:
-        """Return the keys of the steps in which each of its `others` needs no more slices."""
+        """Return the keys of the steps whose verdicts on all `others` need no more slices."""
         verdicts = self._all_verdicts()
         return {step.key for step in self._steps if all_settled(verdicts[step.key], others(step))}
 
     def _all_verdicts(self) -> dict[str, list[InterimVerdict]]:
-        """Return step -> its verdicts: what one step shows may change those of another."""
+        """Return step -> its verdicts. Results of one step may change the verdicts of others."""
         cells: list[tuple[str, BlockRatios]] = []
         for step in self._steps:
             count, known = self._ratios.get(step.key, (0, []))
@@ -77,11 +77,11 @@ class Judge:
                 self._ratios[step.key] = (len(step.slices), known)
             cells += [(step.key, cell) for cell in known]
         judged = judge_estimates(estimate_all([cell for _, cell in cells]), self._margins)
-        moves = common_moves([cell for _, cell in cells], self._margins.usual)
+        moves = find_common_shifts([cell for _, cell in cells], self._margins.usual)
         moved = {move.contender for move in moves}
         verdicts: dict[str, list[InterimVerdict]] = {step.key: [] for step in self._steps}
         for (key, _), judgement in zip(cells, judged, strict=True):
-            # Where a restart moves all tests alike, other tests tell nothing new about restarts.
+            # If a restart moves all tests alike, other tests add no information about restarts.
             fewest = MOST_ROUNDS if judgement.estimate.contender in moved else self._fewest
             verdicts[key].append(self._verdict(judgement, fewest))
         return {step.key: self._without_failed(step, verdicts[step.key]) for step in self._steps}
@@ -89,14 +89,14 @@ class Judge:
     def _without_failed(
         self, step: PlannedStep, verdicts: list[InterimVerdict]
     ) -> list[InterimVerdict]:
-        """Let contenders of which every operation has failed need no more slices, as the base's."""
+        """Mark contenders as decided if all their operations, or all of the base's, fail."""
         by_contender: dict[str, list[Slice]] = defaultdict(list)
         for record in step.slices:
             by_contender[record.place.contender].append(record)
         failing = {
             name: error_in_words(failures)
             for name, slices in by_contender.items()
-            if (failures := failures_of(slices)) is not None and failures.wholly
+            if (failures := count_failures(slices)) is not None and failures.wholly
         }
         of_base = failing.get(self._contenders[0], "")
         return [
@@ -108,7 +108,7 @@ class Judge:
 
     def _verdict(self, judgement: Judgement, fewest: int) -> InterimVerdict:
         estimate = judgement.estimate
-        if judgement.far:  # no restart does that, whether tests are many or few
+        if judgement.far:  # beyond the effect of any restart
             fewest = FEWEST_INCARNATIONS
         return InterimVerdict(
             contender=estimate.contender,
@@ -126,6 +126,6 @@ def all_settled(verdicts: Iterable[InterimVerdict], others: Collection[str]) -> 
 
 
 def all_far(verdicts: Iterable[InterimVerdict], others: Collection[str]) -> bool:
-    """Return whether each of `others`, of which there are some, is far from the base."""
+    """Return whether all of `others`, at least one, are far from the base."""
     far = {verdict.contender for verdict in verdicts if verdict.far}
     return bool(others) and far >= set(others)

@@ -28,8 +28,8 @@ _STYLES = {"faster": "green", "slower": "red", "same": "default", "unsure": "yel
 
 
 @contextmanager
-def watching() -> Iterator[View]:
-    """Open the view that suits standard error: live in a terminal, else plain lines."""
+def open_view() -> Iterator[View]:
+    """Open the view that suits standard error: live on a terminal, else plain lines."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield PlainView()
@@ -40,7 +40,7 @@ def watching() -> Iterator[View]:
 
 
 def describe(verdict: InterimVerdict) -> str:
-    """Write what is known of a contender, as bounds of its throughput relative to the base's.
+    """Describe a contender's interim result, as bounds of its throughput relative to the base's.
 
     `postgres@17.6: faster, at least 2.2%`, `postgres@17.6: at most 4% slower, at most 9% faster`.
     """
@@ -52,15 +52,15 @@ def _known(verdict: InterimVerdict) -> str:
         return f"all operations fail, {verdict.fails}"
     ratio = verdict.ratio
     if ratio is None:
-        return "not measured beside the base"
+        return "no block measured together with the base yet"
     if ratio.interval is None or is_open(*ratio.interval):
-        return "nothing known yet"
+        return "no interval yet"
     low, high = ratio.interval
     if ratio.verdict in DIFFERENT:
         words = with_bound(ratio.verdict, low if ratio.verdict == "faster" else high)
     else:
         sides = [f"at most {at_most(bound)}" for bound in (low, high)]
-        if low >= 1 or high <= 1:  # on one side alone, and not beyond what chance does
+        if low >= 1 or high <= 1:  # the interval is on one side, but not significant
             sides = [f"perhaps {sides[1 if low >= 1 else 0].removeprefix('at most ')}"]
         words = ", ".join([*(["same"] if ratio.verdict == "same" else []), *sides])
     typical = (
@@ -70,7 +70,7 @@ def _known(verdict: InterimVerdict) -> str:
 
 
 class PlainView:
-    """Lines on standard error: one a phase, one a finished turn, one now and then in between."""
+    """Lines on standard error: one per phase and per finished turn, and one every few seconds."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -108,12 +108,12 @@ class PlainView:
 
 
 class _LiveView:
-    """A few lines that follow the experiment; finished turns scroll away above them."""
+    """A few lines that are redrawn in place; lines about finished turns scroll above them."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
         self.drawing: Live | None = None
-        """What draws this view, and stands still while the user is asked."""
+        """Draws this view; stopped while the user is asked."""
         self._phase = ""
         self._done = 0
         self._total = 0
@@ -170,7 +170,7 @@ class _LiveView:
 
 
 def _waiting(why: str, so_far: Second) -> str:
-    return f"{why}; {format_duration(round(so_far))} so far (Ctrl-C ends it)"
+    return f"{why}; {format_duration(round(so_far))} so far (Ctrl-C stops)"
 
 
 def _line(status: Status) -> str:
@@ -185,13 +185,13 @@ def _place(status: Status) -> str:
 
 
 def _left(status: Status) -> str:
-    """Write the wall time to come: 'about 4m05s left, 40s of them after the timed part'."""
+    """Format the remaining wall time: 'about 4m05s left, 40s of it after the timed part'."""
     if status.left is None:
         return "time left unknown"
     left = f"about {format_duration(round(status.left))} left"
     if not status.following:
         return left
-    return f"{left}, {format_duration(round(status.following))} of them after the timed part"
+    return f"{left}, {format_duration(round(status.following))} of it after the timed part"
 
 
 def _headline(status: Status) -> Text:

@@ -1,4 +1,4 @@
-"""This host as a lab: an experiment from its specification to its last slice."""
+"""This host as a lab: runs an experiment from its specification to its last slice."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from slowdust.experiment.journal import (
     check_start,
     open_journal,
 )
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.passes.callgrind_slices import SliceCounts
 from slowdust.experiment.passes.callgrind_steps import StepCounts
-from slowdust.experiment.passes.chunks import TimedChunks, method_of_steps
+from slowdust.experiment.passes.chunks import TimedChunks, make_step_method
 from slowdust.experiment.passes.perf import PerfSamples, PmuCounts
-from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
+from slowdust.experiment.passes.slices import TimedSlices, make_slice_method
 from slowdust.experiment.passes.trials import USUAL_OF_STEPS, Decide, SliceTrials, StepTrials
 from slowdust.experiment.passes.waits import Waits
 from slowdust.experiment.setup import (
     Keep,
     RefusedError,
     create_contenders,
-    named_as_before,
     resolve_contenders,
+    with_stored_names,
 )
 from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
@@ -65,25 +65,25 @@ def run_experiment(
     announced: Announced | None = None,
     decide: Decide | None = None,
 ) -> Folder:
-    """Run an experiment to its end, once nobody else measures on its CPUs; return its folder.
+    """Run an experiment to its end, once its CPUs and disk are free; return its folder.
 
-    It ends before that, unfinished, where it would take far longer than was announced. `decide`
-    returns who decides on trials, if the specification asks for them.
+    It stops earlier, unfinished, if it would take far longer than was announced. `decide` returns
+    the decision maker for trials, if the specification asks for them.
 
     Raises:
         UsageError: the specification cannot be run, or its name is taken.
         SlowdustError: no contender is left, Slowdust itself failed, or another experiment
-            measures on its CPUs or disk and waiting is not wanted.
+            measures on its CPUs or disk and `when_busy` says fail.
     """
     folder = Folder.of(results, spec.name)
     folder.refuse_if_running()
     check_start(folder, mode)
     check_same_workload(folder, None if spec.workload is None else spec.workload.facts)
     check_cpus(spec.cpus or ())
-    counting = counting_of(spec)
+    counting = choose_counting(spec)
     check_same_source(folder, counting)
-    resolved = named_as_before(resolve_contenders(spec, view), folder)
-    counting = counting_for(resolved, counting, spec)
+    resolved = with_stored_names(resolve_contenders(spec, view), folder)
+    counting = confirm_counting(resolved, counting, spec)
     announced = announced or Announced(view)
     announced.got_builds()
     if counting.source is None:
@@ -93,18 +93,18 @@ def run_experiment(
         contenders,
     ):
         workload = _workload_of(spec, contenders)
-        method = method_of_slices(spec) if workload is None else method_of_steps(spec, workload)
+        method = make_slice_method(spec) if workload is None else make_step_method(spec, workload)
         journal = open_journal(spec, writer, contenders, view, method)
         journal.manifest.counting = counting
         experiment = OpenExperiment(spec, contenders, journal, view, announced)
         if spec.trials is None:
             measure(experiment, _passes(experiment, counting, workload))
         else:
-            assert decide is not None, "whoever reads [trials] can decide on them"
+            assert decide is not None, "callers that read [trials] pass `decide`"
             trials = SliceTrials if workload is None else partial(StepTrials, workload=workload)
             measure(experiment, [trials(experiment, decide=decide)])
         if announced.ended_early:
-            announced.tell_early_end(f"slowdust run {folder.path} --resume --yes")
+            announced.report_early_end(f"slowdust run {folder.path} --resume --yes")
         else:
             journal.finish()
     return folder
@@ -121,24 +121,24 @@ def set_up(
     when_busy: WhenBusy,
     announced: Announced | None = None,
 ) -> Iterator[tuple[Writer, Contenders]]:
-    """Hold a folder, its CPUs and the contenders with their data directories; all is freed again.
+    """Hold a folder, its CPUs and the contenders with their data directories; then free them.
 
-    Waiting for other experiments is no part of the time that was announced.
+    Waiting for other experiments does not count as time of the experiment.
 
     Raises:
-        UsageError: the folder is not as the mode wants it, or a setting is wrong.
+        UsageError: the folder does not suit the mode, or a setting is wrong.
         SlowdustError: as `run_experiment` does.
     """
     with ExitStack() as stack:
         writer = stack.enter_context(writing(folder))
-        check_start(folder, mode)  # somebody may have run it meanwhile
+        check_start(folder, mode)  # another process may have run it meanwhile
         begun = time.monotonic()
         locks = stack.enter_context(locked(spec, when_busy, view))
         if announced is not None:
-            announced.leave_out(time.monotonic() - begun)
+            announced.exclude(time.monotonic() - begun)
         patience = Patience.of(spec.budget, spec.patience)
         driver = stack.enter_context(Driver(patience=patience, waiting=view.waiting))
-        with _settings_placed(spec):
+        with _locating_settings(spec):
             keep = Keep.SCHEMAS if spec.keep else Keep.NOTHING
             created = create_contenders(resolved, driver, folder, view, locks, keep=keep)
             contenders = stack.enter_context(created)
@@ -146,8 +146,8 @@ def set_up(
 
 
 @contextmanager
-def _settings_placed(spec: Spec) -> Iterator[None]:
-    """Let the error for an unknown setting be one at the keys that set it."""
+def _locating_settings(spec: Spec) -> Iterator[None]:
+    """Add the keys that set it to the error about an unknown setting."""
     try:
         yield
     except RefusedError as error:
@@ -157,34 +157,36 @@ def _settings_placed(spec: Spec) -> Iterator[None]:
         raise AtKeysError(str(error), keys) from error
 
 
-def counting_of(spec: Spec) -> Counting:
+def choose_counting(spec: Spec) -> Counting:
     """Return how the work of a specification's tests is counted, or why it is not.
 
     Raises:
-        UsageError: what is asked for contradicts itself.
-        SlowdustError: it cannot be had on this machine.
+        UsageError: the options contradict each other.
+        SlowdustError: this machine does not support the requested method.
     """
     if spec.is_calibration:
         return Counting(reason="A calibration counts no work.")
     if spec.simulate and spec.count in ("pmu", "off"):
-        raise UsageError(f"caches are simulated by valgrind, not with --count {spec.count}")
+        raise UsageError(f"--simulate needs valgrind; it excludes --count {spec.count}")
     if spec.has_running_servers:
         if spec.simulate or spec.count in ("pmu", "valgrind"):
-            raise UsageError("the work of a running server cannot be counted: leave out count")
+            raise UsageError("the work of a running server cannot be counted: remove count")
         return Counting(reason="The work of a running server cannot be counted from outside.")
     wanted = "valgrind" if spec.simulate else spec.count
     if spec.configured_benchmark().measuring is Measuring.SLICES:
         return choose_method(wanted)
     if wanted == "pmu":
-        raise UsageError("the work of long steps is counted by valgrind, not with --count pmu")
+        raise UsageError("the work of long steps is counted with valgrind, not with --count pmu")
     return choose_method(wanted, ["valgrind"])
 
 
-def counting_for(resolved: Sequence[ResolvedContender], counting: Counting, spec: Spec) -> Counting:
-    """Return how the work of these contenders is counted: by valgrind only where it can count all.
+def confirm_counting(
+    resolved: Sequence[ResolvedContender], counting: Counting, spec: Spec
+) -> Counting:
+    """Return how the work of these contenders is counted: valgrind must be able to count all.
 
     Raises:
-        UsageError: valgrind is asked for.
+        UsageError: valgrind was requested, and cannot count one of them.
     """
     reasons = known(family(contender.dbms).not_counted for contender in resolved)
     if counting.source != "valgrind" or not reasons:
@@ -195,7 +197,7 @@ def counting_for(resolved: Sequence[ResolvedContender], counting: Counting, spec
 
 
 def _workload_of(spec: Spec, contenders: Contenders) -> Workload | None:
-    """Return the size of a benchmark of long steps on the servers; None of any other."""
+    """Return the workload of a benchmark of long steps on these servers; None for any other."""
     benchmark = spec.configured_benchmark()
     if not isinstance(benchmark, StepBenchmark):
         return None
@@ -208,7 +210,7 @@ def _workload_of(spec: Spec, contenders: Contenders) -> Workload | None:
 def _passes(
     experiment: OpenExperiment, counting: Counting, workload: Workload | None
 ) -> Iterator[Pass[Any]]:
-    """Yield what the experiment wants of its tests, in the order in which it is measured."""
+    """Yield the passes of an experiment in order."""
     spec = experiment.spec
     yield TimedSlices(experiment) if workload is None else TimedChunks(experiment, workload)
     if spec.profile:
@@ -230,18 +232,18 @@ OpenView = Callable[[], AbstractContextManager[View]]
 
 
 class LocalLab:
-    """This host, whose CPUs and disk one experiment at a time has."""
+    """This host. One experiment at a time has its CPUs and disk."""
 
     def __init__(
         self,
         when_busy: WhenBusy = WhenBusy.WAIT,
-        open_view: OpenView = watching,
+        open_view: OpenView = open_view,
         announce: Callable[[View], Announced] = Announced,
         decide: Decide | None = None,
     ) -> None:
-        """`announce` returns what was announced of the time of an experiment.
+        """`announce` returns the announcement of an experiment's duration.
 
-        `decide` returns who decides on its trials, if its specification asks for some.
+        `decide` returns the decision maker for its trials, if its specification asks for them.
         """
         self.when_busy = when_busy
         self.open_view = open_view
@@ -269,7 +271,7 @@ class LocalLab:
         spec, folder = experiment.spec, experiment.folder
         check_cpus(spec.cpus or ())
         with self.open_view() as view:
-            resolved = named_as_before(resolve_contenders(spec, view), folder)
+            resolved = with_stored_names(resolve_contenders(spec, view), folder)
             held = set_up(spec, folder, experiment.mode, resolved, view, when_busy=self.when_busy)
             with held as (writer, contenders):
                 yield writer, contenders, view

@@ -1,7 +1,7 @@
-"""Passwords of running servers: from the environment, a file of the DBMS's own, or the user.
+"""Passwords of running servers: from the environment, a file of the DBMS, or the user.
 
-A password is handed to the driver on its standard input alone; it is never written anywhere.
-Messages about files with passwords have no line of them.
+A password is passed to the driver only on its standard input; it is never written anywhere.
+Messages about password files do not quote their lines.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OTHERS_MAY_READ = 0o077
 
 
 def find_password(url: ServerUrl) -> Secret | None:
-    """Return the password from the environment or a file; None where there is none.
+    """Return the password from the environment or a file; None without one.
 
     Raises:
         UsageError: a variable or file with passwords cannot be used.
@@ -35,10 +35,10 @@ def find_password(url: ServerUrl) -> Secret | None:
 
 
 def ask_password(url: ServerUrl) -> Secret | None:
-    """Ask the user for the password; None where nobody is there to answer.
+    """Ask the user for the password; None without a terminal.
 
     Raises:
-        UsageError: what was typed is not UTF-8.
+        UsageError: the input is not UTF-8.
     """
     if not sys.stdin.isatty():
         return None
@@ -47,12 +47,12 @@ def ask_password(url: ServerUrl) -> Secret | None:
     except UnicodeDecodeError:
         typed = "\udcff"
     if first_wrong_byte(typed) is not None:
-        raise UsageError(f"the password of {url.text} is not UTF-8, as a terminal sent it")
+        raise UsageError(f"the password of {url.text} is not valid UTF-8")
     return Secret(typed)
 
 
 def _from_pgpass(url: ServerUrl) -> str | None:
-    """Read `host:port:database:user:password` lines, of which the first that fits counts."""
+    """Read `host:port:database:user:password` lines; the first match counts."""
     file = named_path(os.environ.get("PGPASSFILE", "~/.pgpass"))
     text = _private_text(file)
     wanted = (url.host or "localhost", str(url.port), url.database or url.words.database, url.user)
@@ -72,7 +72,7 @@ def _from_my_cnf(url: ServerUrl) -> str | None:
     lines = _private_text(file).splitlines()
     parser = configparser.ConfigParser(allow_no_value=True, strict=False, interpolation=None)
     try:
-        # Orders to read other files are no part of the format that the parser knows.
+        # !include and !includedir are not part of the format that the parser knows.
         parser.read_string("\n".join(line for line in lines if not line.startswith("!")))
     except configparser.MissingSectionHeaderError as error:
         raise UsageError(
@@ -86,10 +86,12 @@ def _from_my_cnf(url: ServerUrl) -> str | None:
 
 
 def _private_text(file: Path) -> str:
-    """Return the text of a file that only its owner can read; empty where there is no file."""
+    """Return the text of a file that only its owner can read; empty if it does not exist."""
     try:
         if file.stat().st_mode & _OTHERS_MAY_READ:
-            raise UsageError(f"{file} has passwords that others may read: run chmod 600 {file}")
+            raise UsageError(
+                f"{file} contains passwords and is readable by others: run chmod 600 {file}"
+            )
     except FileNotFoundError:
         return ""
     except OSError as error:

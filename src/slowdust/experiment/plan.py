@@ -1,4 +1,4 @@
-"""The steps of an experiment in their order, and what has been done of them."""
+"""The steps of an experiment in order, and their progress."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.spec.spec import Spec
+from slowdust.store.count import WindowPlace
 from slowdust.store.slice import Place, Slice
 from slowdust.units import Second
 from slowdust.wording import listing
@@ -14,21 +15,21 @@ from slowdust.wording import listing
 
 @dataclass
 class PlannedStep:
-    """One test at one number of clients, with the slices that exist of it."""
+    """One test at one number of clients, with its slices so far."""
 
     test: Test
     clients: int
     slices: list[Slice] = field(default_factory=list)
     chosen: bool = True
-    """Whether it is measured on; the specification may leave it as it is."""
+    """Whether it gets more slices; the specification may exclude it."""
     settled: bool = False
-    given_up: bool = False
-    """Whether too few contenders are left that execute it in time."""
+    abandoned: bool = False
+    """Whether too few contenders are left that execute its operations in time."""
     turns_done: int = 0
-    """Incarnations in which it had all of its turn; one that was cut short is none of them."""
+    """Starts of the servers with its whole turn."""
     aged_to: list[int] | None = None
     """Operations per client that a write test does to every contender's data before any test on
-    aged data: the positions that its first incarnation reached."""
+    aged data: the positions that it reached in its first start."""
 
     @property
     def key(self) -> str:
@@ -36,8 +37,8 @@ class PlannedStep:
 
     @property
     def is_open(self) -> bool:
-        """Whether it gets more slices, if there is time."""
-        return self.chosen and not self.settled and not self.given_up
+        """Whether it gets more slices if there is time."""
+        return self.chosen and not self.settled and not self.abandoned
 
     def session(self, contender: str, incarnation: int) -> str:
         return f"{contender}|{self.key}|{incarnation}"
@@ -53,8 +54,18 @@ class PlannedStep:
             slot=slot,
         )
 
+    def window_place(self, contender: str, start: int, repeat: int) -> WindowPlace:
+        return WindowPlace(
+            benchmark=self.test.benchmark,
+            test=self.test.name,
+            clients=self.clients,
+            contender=contender,
+            incarnation=start,
+            repeat=repeat,
+        )
+
     def wall_clock(self, discard: Second) -> Second:
-        """Return the share of the budget that its slices took, with what each discarded."""
+        """Return the seconds of the budget that its slices took, including discarded time."""
         lengths = (s.measured.probe_seconds or s.measured.seconds or 0.0 for s in self.slices)
         return sum(length + discard for length in lengths)
 
@@ -70,12 +81,12 @@ def with_lasting_sessions(
 ) -> list[PlannedStep]:
     """Return the steps whose sessions can be observed; `warn` gets a sentence about the others.
 
-    `what` is observed: 'waits'.
+    `what` names the observation: 'waits'.
     """
     others = [step.test.name for step in steps if step.test.reconnects]
     if others:
         warn(
             f"There are no {what} of {listing([*dict.fromkeys(others)])}: each operation has a "
-            "connection of its own, whose process or thread ends with it."
+            "connection of its own, and its process or thread exits with the connection."
         )
     return [step for step in steps if not step.test.reconnects]

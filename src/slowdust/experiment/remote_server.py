@@ -1,4 +1,4 @@
-"""A running server as a contender: it has a schema of Slowdust's own, and nothing else changes."""
+"""A running server as a contender: Slowdust creates a schema in it, and changes nothing else."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from slowdust.wording import counted
 
 _MOST_TABLES = 3
 _FIRST_ANSWER: Second = 10.0
-"""Time in which a server answers that is asked whether it is there."""
+"""Time limit for the check whether a server answers."""
 
 
 @dataclass(frozen=True)
 class RemoteSite:
-    """The facts about a running server that its family needs."""
+    """The facts of a running server that its family needs."""
 
     version: str
     engine: str | None
@@ -41,12 +41,12 @@ class RemoteSite:
 
     @property
     def files(self) -> None:
-        """No files, which are out of reach."""
+        """None: its files are out of reach."""
         return
 
 
 class RemoteServer:
-    """A server that others started; it offers what the experiment needs of any server."""
+    """A server that Slowdust did not start, with the interface that experiments need."""
 
     delay = None
     allocator = None
@@ -58,7 +58,7 @@ class RemoteServer:
     ) -> None:
         self.url = url
         self.product = product
-        """The name that the server has for itself, as in `Introduction`."""
+        """The server's name for itself, as in `Introduction`."""
         self._outside = target
         self._schema: str | None = None
         self._site = site
@@ -67,45 +67,45 @@ class RemoteServer:
 
     @classmethod
     def connect(cls, url: ServerUrl, engine: str | None, driver: Driver) -> RemoteServer:
-        """Connect, and refuse a database with tables that are not of Slowdust.
+        """Connect, and refuse a database with tables that Slowdust did not create.
 
-        `engine` is that of servers which do not have to be asked for it.
+        `engine` is the engine of servers that need not be asked for it.
 
         Raises:
             UsageError: the database has other tables.
-            SlowdustError: the server cannot be reached, or refuses the user.
+            SlowdustError: the server cannot be reached, or rejects the user.
         """
         dialect = url.words.dialect
-        target, introduction = introduced(url, driver)
+        target, introduction = connect_with_password(url, driver)
         names = introduction.foreign_tables
         if names:
             shown = ", ".join(names[:_MOST_TABLES]) + (", ..." if names[_MOST_TABLES:] else "")
             raise UsageError(
-                f"{url.text} has {counted(len(names), dialect.table)} that Slowdust did not make "
-                f"({shown}): name an empty database"
+                f"{url.text} has {counted(len(names), dialect.table)} that Slowdust did not create "
+                f"({shown}): use an empty database"
             )
         if dialect.engine is not None:
-            engine = _if_told(target, dialect.engine, driver)
+            engine = try_query(target, dialect.engine, driver)
         site = RemoteSite(introduction.version, engine)
         values = _settings(url, site, target, driver)
         return cls(url, target, replace(site, settings=values), introduction.product, driver)
 
     @property
     def facts(self) -> BuildFacts:
-        """Return its version, and what is known of its origin."""
+        """The version, with product and encryption as the source."""
         source = f"running server, {self.product}, {self.url.encryption}"
         return BuildFacts(source=source, version=self._site.version)
 
     def create_schema(self, schema: str) -> None:
-        """Make an empty schema for the tables; drop one of that name that an earlier run left.
+        """Create an empty schema for the tables; replaces one that an earlier run left.
 
         Raises:
-            SlowdustError: the user may not.
+            SlowdustError: the user lacks the privilege.
         """
         try:
             self._driver.sql(self._outside, self.url.words.dialect.create(schema))
         except TargetError as error:
-            raise SlowdustError(f"{self.url.text}: cannot make a schema: {error}") from error
+            raise SlowdustError(f"{self.url.text}: cannot create a schema: {error}") from error
         self._schema = schema
 
     @property
@@ -113,7 +113,7 @@ class RemoteServer:
         return self._schema
 
     def target(self) -> Target:
-        """Return the address of the schema for the driver."""
+        """Return the driver's address of the schema."""
         assert self._schema is not None
         if self.url.words.dialect.schema_is_database:
             return _replaced(self._outside, database=self._schema)
@@ -129,15 +129,15 @@ class RemoteServer:
 
     @property
     def subject(self) -> Subject | None:
-        """Nothing that probes could read: its processes are out of reach."""
+        """None: probes cannot read its processes."""
         return None
 
     def start(self) -> None:
-        """Begin to use the server, which runs."""
+        """Begin to use the server, which is running already."""
         self._used = True
 
     def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
-        """Cease to use the server, which runs on."""
+        """Cease to use the server, which keeps running."""
         del shutdown
         self._used = False
 
@@ -152,7 +152,7 @@ class RemoteServer:
             raise InstanceError(f"{self.url.text} does not answer: {error}") from error
 
     def freeze(self) -> None:
-        """Do nothing: it cannot be made to stand still."""
+        """Do nothing: it cannot be suspended."""
 
     def thaw(self) -> None:
         """Do nothing."""
@@ -163,7 +163,7 @@ class RemoteServer:
         return []
 
     def remove(self) -> None:
-        """Drop the schema; a second call does nothing, nor does one when the server is gone."""
+        """Drop the schema. Does nothing if called again, or if the server is gone."""
         schema, self._schema = self._schema, None
         if schema is not None:
             with suppress(SlowdustError):
@@ -171,8 +171,8 @@ class RemoteServer:
                 self._driver.sql(self._outside, drop, limit=self._driver.patience.operation)
 
 
-def introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
-    """Return the address with a password that the server accepts, and what the server says.
+def connect_with_password(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
+    """Return the address, with a password that the server accepts, and its introduction.
 
     The user is asked for a password last.
     """
@@ -206,7 +206,7 @@ def introduced(url: ServerUrl, driver: Driver) -> tuple[Target, Introduction]:
 
 @contextmanager
 def asking_servers() -> Iterator[Callable[[ServerUrl, Sequence[str]], list[ResultSet]]]:
-    """Yield a function that executes statements on a running server, by a driver of its own."""
+    """Yield a function that executes statements on running servers, with its own driver."""
     with ExitStack() as stack:
         drivers: list[Driver] = []
         targets: dict[str, Target] = {}
@@ -216,11 +216,11 @@ def asking_servers() -> Iterator[Callable[[ServerUrl, Sequence[str]], list[Resul
                 drivers.append(stack.enter_context(Driver()))
             [driver] = drivers
             if url.text not in targets:
-                targets[url.text], _ = introduced(url, driver)
+                targets[url.text], _ = connect_with_password(url, driver)
             try:
                 return driver.sql(targets[url.text], statements)
             except TargetError as error:
-                raise SlowdustError(f"the server refuses to tell: {error}") from error
+                raise SlowdustError(f"the server rejects the query: {error}") from error
 
         yield ask
 
@@ -233,10 +233,10 @@ def _wants_password(url: ServerUrl, target: Target, error: TargetError) -> bool:
 
 
 def _remedy(url: ServerUrl) -> str:
-    """Say where the password is looked for, and for whose it is taken."""
+    """Name the sources of a password, and the authentication database of the user."""
     words = url.words
     file = f" or use {words.password_file}" if words.password_file else ""
-    source = f"; {url.user} is looked for in {url.auth_source} ({words.auth_source_option}=)"
+    source = f"; {url.user} is looked up in {url.auth_source} ({words.auth_source_option}=)"
     return f"set {words.password_variable}{file}{source if url.auth_source else ''}"
 
 
@@ -248,8 +248,13 @@ def _introduction(url: ServerUrl, target: Target, driver: Driver) -> Introductio
     return query.read([answer.rows for answer in answers])
 
 
-def _if_told(target: Target, query: Query[T] | None, driver: Driver) -> T | None:
-    """Return the answer to a query; None where the server does not know or tell it."""
+def try_query(
+    target: Target,
+    query: Query[T] | None,
+    driver: Driver,
+    warn: Callable[[TargetError], object] = lambda _: None,
+) -> T | None:
+    """Return the answer to a query; None and a call of `warn` if it is not supported."""
     if query is None:
         return None
     try:
@@ -257,16 +262,17 @@ def _if_told(target: Target, query: Query[T] | None, driver: Driver) -> T | None
     except TargetError as error:
         if error.kind == "connection" or error.is_timeout:
             raise
+        warn(error)
         return None
     return query.read([answer.rows for answer in answers])
 
 
 def _settings(url: ServerUrl, site: RemoteSite, target: Target, driver: Driver) -> AcceptedSettings:
-    """Return the values in force of the settings that tell most; others are the user's to know."""
+    """Return the values in force of the most telling settings; the user knows the others."""
     known = family(url.dbms)
     wanted = AcceptedSettings(dict.fromkeys(url.words.settings, ""), (), {})
     asked = replace(site, settings=wanted)
-    in_force = _if_told(target, known.settings_in_force(asked), driver) or {}
+    in_force = try_query(target, known.settings_in_force(asked), driver) or {}
     return AcceptedSettings({name: value.text for name, value in in_force.items()}, (), {})
 
 

@@ -1,9 +1,9 @@
-"""What an experiment is expected to take and to decide, before any time is spent on it.
+"""The expected duration and precision of an experiment, before it starts.
 
-The wall clock beside the budget goes to making data, starting and loading servers, and counting
-work. It is learned from earlier experiments of the same DBMS in the results folder, else it is what
-they took on a machine with two virtual cores. How precise a test will be is known where the host
-has been calibrated: half-widths shrink as the square root of the time.
+The wall clock that is not budget goes to creating data, starting and loading servers, and counting
+work. It is learned from earlier experiments of the same DBMS in the results folder; without any,
+durations on a machine with two virtual cores are used. The precision of a test is known if the host
+has been calibrated: half-widths shrink with the square root of the time.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ from slowdust.units import Second, known
 from slowdust.wording import counted, rough_duration
 
 _LOOKED_AT = 30
-"""Newest experiments that are learned from."""
-_FAR_BEYOND = 3.0
-"""Multiple of the margin from which an expected interval decides nothing but large differences."""
+"""Newest experiments to learn from."""
+_TOO_WIDE = 3.0
+"""Multiple of the margin; an expected interval beyond it decides only large differences."""
 
 
 class _Usual(NamedTuple):
-    """What one contender takes beside measuring."""
+    """The usual time per contender that is not measuring."""
 
     start: Second
-    """A start of its server, with the loading of 100,000 rows."""
+    """A start of its server, including the loading of 100,000 rows."""
     counting: Second
-    """The counting of one test at one number of clients."""
+    """Counting one test at one number of clients."""
     beginning: Second = 4.0
-    """The programs' start, data directories and the report; 0 where `start` has its share."""
+    """Starting the programs, data directories and the report; 0 if `start` includes its share."""
 
 
 _PROFILE_OF_STEP: Second = 6.0
-"""Samples of one step on one contender, with reading them."""
+"""Sampling one step on one contender, including reading the samples."""
 _WAITS_OF_STEP: Second = 8.0
-"""Windows of one step on one contender, after two starts."""
+"""Windows of one step on one contender, excluding the two starts."""
 
 
 class _Contender(msgspec.Struct):
@@ -69,7 +69,7 @@ class _Contender(msgspec.Struct):
 
 
 class _Earlier(msgspec.Struct):
-    """The part of a manifest that says how long an experiment took."""
+    """The part of a manifest that shows how long an experiment took."""
 
     contenders: list[_Contender]
     tests: list[str]
@@ -83,8 +83,8 @@ class _Earlier(msgspec.Struct):
     counting: Counting | None = None
 
     @property
-    def beside(self) -> Second | None:
-        """Wall clock beside measuring; None where nobody knows."""
+    def overhead(self) -> Second | None:
+        """Wall clock that was not measuring; None if unknown."""
         if not (self.started and self.finished and self.turns_done and self.spent_s):
             return None
         begun, ended = map(datetime.fromisoformat, (self.started, self.finished))
@@ -92,7 +92,7 @@ class _Earlier(msgspec.Struct):
 
     @property
     def rows(self) -> int:
-        """Rows of all tables; of a workload, whose tables are its own, as many as are usual."""
+        """Rows of all tables; the usual number for a workload, which has tables of its own."""
         return (self.method.rows or 100_000) * (self.method.tables or 1)
 
     @property
@@ -101,7 +101,7 @@ class _Earlier(msgspec.Struct):
 
     @property
     def counts(self) -> int:
-        """Tests that were counted, on all contenders together."""
+        """Counted tests, summed over contenders."""
         return len(self.contenders) * len(self.tests) * len(self.clients)
 
 
@@ -114,37 +114,37 @@ class RunEstimate:
     half_width: float | None
     """Expected half-width of a typical test's interval in ln rqps; None without a calibration."""
     calibrated: str
-    """The day of the calibration that says so."""
+    """The day of that calibration."""
     short_of: str = ""
-    """Why the time cannot decide anything, as a sentence; empty where it can."""
+    """A sentence if the time is too short to decide anything; else empty."""
     following: Following = field(default_factory=Following)
-    """What comes behind the timed part; part of `wall`."""
+    """The passes after the timed part; included in `wall`."""
     builds: Second = 0.0
-    """Fetching and compiling what the cache lacks, as it usually takes; part of `wall`."""
+    """The usual time to fetch and compile missing builds; included in `wall`."""
 
     def __str__(self) -> str:
         text = (
-            f"expected: {rough_duration(self.wall)} in all, {rough_duration(self.measuring)} of "
-            "them measuring"
+            f"expected: {rough_duration(self.wall)} in all, including "
+            f"{rough_duration(self.measuring)} of measuring"
         )
         if self.builds:
-            text += f", {rough_duration(self.builds)} getting builds (as that usually takes)"
+            text += f" and typically {rough_duration(self.builds)} of getting builds"
         if self.half_width is not None:
             percent = f"{100 * (math.exp(self.half_width) - 1):.2g}%"
-            text += f"; intervals of {percent} to each side, by the calibration of "
+            text += f"; intervals of {percent} to each side, according to the calibration of "
             text += self.calibrated
         return text
 
 
 def estimate_run(spec: Spec, results: Path, before: Manifest | None = None) -> RunEstimate:
-    """Return what an experiment is expected to take; `before` is how far one has come."""
-    system = system_of(spec)
+    """Return the expected duration and precision; `before` is the progress of a resumed one."""
+    system = find_base_dbms(spec)
     earlier = _earlier(results, system, spec.configured_benchmark().measuring)
     kind = family_if_known(system) or Family
     usual = _learned(earlier, _Usual(kind.usual_start, kind.usual_count))
     contenders = len(spec.planned_contenders())
     steps = [step for step in plan(spec) if step.chosen]
-    lacking = time_for_builds(spec)
+    missing_builds = time_for_builds(spec)
     benchmark = spec.configured_benchmark()
     if isinstance(benchmark, StepBenchmark):
         tests = [test.name for test in spec.chosen_tests()]
@@ -161,67 +161,67 @@ def estimate_run(spec: Spec, results: Path, before: Manifest | None = None) -> R
         needed, budget = contenders * starts * length, spec.budget_of_steps or 0.0
         short_of = ""
         if 0 < budget < needed:
-            every = f"{counted(starts, 'start')} of the servers with all steps"
-            short_of = f"{every} take about {rough_duration(needed)}, more than this budget"
+            starts_needed = f"{counted(starts, 'start')} of the servers with all steps"
+            short_of = f"{starts_needed} take about {rough_duration(needed)}, more than this budget"
         measuring = max(needed, budget)
         if before is not None:
             measuring = max(0.0, measuring - before.spent_s)
         following = _following(spec, usual, before, measuring)
-        wall = usual.beginning + lacking + measuring + following.together
+        wall = usual.beginning + missing_builds + measuring + following.together
         return RunEstimate(
-            measuring, wall, None, "", short_of=short_of, following=following, builds=lacking
+            measuring, wall, None, "", short_of=short_of, following=following, builds=missing_builds
         )
     starts = schedule.incarnations(spec, len(steps))
     left = spec.budget
     if before is not None:
         starts = max(1, starts - max(before.turns_done.values(), default=0))
         left = max(0.0, left - before.spent_s)
-    beside = contenders * starts * usual.start * _by_rows(spec.all_rows)
-    share = left / len(steps) * 2 / contenders  # of two contenders
+    overhead = contenders * starts * usual.start * _by_rows(spec.all_rows)
+    share = left / len(steps) * 2 / contenders  # per test and pair of contenders
     kept = kept_tests(system, spec.rows) if share > 0 else []
     widths = [test.needed.half_width * math.sqrt(test.needed.seconds / share) for test in kept]
     half_width = median(widths) if widths else None
     short_of = ""
-    reach = _FAR_BEYOND * math.log1p(spec.margin)
+    reach = _TOO_WIDE * math.log1p(spec.margin)
     if spec.rate is None and half_width is not None and half_width > reach:
         percent = 100 * (math.exp(half_width) - 1)
-        short_of = f"this budget decides only differences of {percent:.0f}% and more on this host"
+        short_of = f"this budget detects only differences of {percent:.0f}% and more on this host"
     if left or before is None:
         slices = 2 * contenders * MINIMUM_BLOCKS
         shortest = contenders * spec.warmup + slices * ((spec.slice or USUAL) + spec.discard)
         left = max(left, len(steps) * starts * shortest)
     else:  # nothing is measured
-        beside = 0.0
-    following = _following(spec, usual, before, left + beside)
+        overhead = 0.0
+    following = _following(spec, usual, before, left + overhead)
     return RunEstimate(
         measuring=left,
-        wall=usual.beginning + lacking + left + beside + following.together,
+        wall=usual.beginning + missing_builds + left + overhead + following.together,
         following=following,
-        builds=lacking,
+        builds=missing_builds,
         half_width=half_width,
         calibrated=max((test.date for test in kept), default=""),
         short_of=short_of,
     )
 
 
-def system_of(spec: Spec) -> str:
-    """Return the DBMS of the base; empty where its directory does not tell."""
+def find_base_dbms(spec: Spec) -> str:
+    """Return the DBMS of the base; empty if its directory does not show it."""
     name = spec.planned_contenders()[0].name
     if name.dbms is not None or name.directory is None:
         return name.dbms or ""
     try:
         return builds.from_directory(name.directory).dbms
     except SlowdustError:
-        return ""  # what is wrong with it is said where it is started
+        return ""  # the error is reported when it is started
 
 
 def _by_rows(rows: int) -> float:
-    """Return how many times as long a start takes as one with the loading of 100,000 rows."""
+    """Return the duration of a start relative to one that loads 100,000 rows."""
     return 0.5 + rows / 200_000
 
 
 def _following(spec: Spec, usual: _Usual, before: Manifest | None, timed: Second) -> Following:
-    """Return what comes behind a timed part that takes so long."""
+    """Return the duration of the passes after a timed part of `timed` seconds."""
     steps = [step for step in plan(spec) if step.chosen and not step.test.reconnects]
     places = len(spec.planned_contenders()) * len(steps)
     start = len(spec.planned_contenders()) * usual.start
@@ -236,7 +236,7 @@ def _following(spec: Spec, usual: _Usual, before: Manifest | None, timed: Second
 
 
 def _counting(spec: Spec, whole: Second, before: Manifest | None) -> Second:
-    """Return the time of counting, the `whole` or nothing: what was finished has been counted."""
+    """Return the time of counting: `whole`, or 0 if it is off or done."""
     counted = not (spec.count == "off" or spec.is_calibration or spec.has_running_servers)
     if before is not None:
         if before.counting is not None and before.counting.left_out is not None:
@@ -249,7 +249,7 @@ def _counting(spec: Spec, whole: Second, before: Manifest | None) -> Second:
 
 
 def time_for_builds(spec: Spec) -> Second:
-    """Return how long fetching and compiling usually takes of what the cache lacks."""
+    """Return the usual time to fetch and compile the builds that are not cached."""
     wanted = {
         (name.dbms, name.version, Choices(repository=spec.repo, flags=name.flags))
         for name in (planned.name for planned in spec.planned_contenders())
@@ -257,7 +257,7 @@ def time_for_builds(spec: Spec) -> Second:
     }
     seconds = 0.0
     for dbms, version, choices in wanted:
-        with suppress(SlowdustError):  # what is wrong with it is said where it is resolved
+        with suppress(SlowdustError):  # the error is reported when it is resolved
             seconds += usual_time(dbms, version, choices)
     return seconds
 
@@ -270,7 +270,7 @@ def _earlier(results: Path, system: str, measuring: Measuring) -> list[_Earlier]
             content = (folder.path / MANIFEST_FILE).read_bytes()
             stored.append(msgspec.json.decode(content, type=_Earlier))
         except (OSError, *FAULTS):
-            continue  # what cannot be read teaches nothing
+            continue  # an unreadable manifest is ignored
     in_steps = measuring is Measuring.STEPS
     return [
         each
@@ -278,23 +278,23 @@ def _earlier(results: Path, system: str, measuring: Measuring) -> list[_Earlier]
         if each.imported is None
         and (each.method.steps is not None) == in_steps
         and each.contenders[0].dbms == system
-        and each.beside is not None
+        and each.overhead is not None
     ]
 
 
 def _learned(earlier: Sequence[_Earlier], usual: _Usual) -> _Usual:
-    """Return the medians of what earlier experiments took, each where there is one."""
+    """Return the medians of earlier experiments; `usual` values without any."""
     plain = [each for each in earlier if each.counting is None or each.counting.source is None]
     starts = [
-        beside / each.starts / _by_rows(each.rows)
+        overhead / each.starts / _by_rows(each.rows)
         for each in plain
-        if (beside := each.beside) is not None
+        if (overhead := each.overhead) is not None
     ]
     start = median(starts) if starts else usual.start
     counts = known(
         None
-        if each.beside is None
-        else (each.beside - each.starts * start * _by_rows(each.rows)) / each.counts
+        if each.overhead is None
+        else (each.overhead - each.starts * start * _by_rows(each.rows)) / each.counts
         for each in earlier
         if each not in plain
     )

@@ -42,7 +42,7 @@ from slowdust.store.folder import Folder
 
 
 class RefusedError(UsageError):
-    """Settings or an engine that the server of one contender refuses."""
+    """A contender's server rejects settings or an engine."""
 
     def __init__(self, contender: str, error: UsageError) -> None:
         super().__init__(f"{contender}: {error}")
@@ -52,18 +52,18 @@ class RefusedError(UsageError):
 
 
 class Keep(Enum):
-    """The parts of a contender that are kept after an experiment."""
+    """The parts of contenders that are kept after an experiment."""
 
     NOTHING = "nothing"
     SCHEMAS = "schemas"
-    """The schemas in running servers, with their tables."""
+    """The schemas in running servers, including their tables."""
 
 
 def refuse_by_name(spec: Spec) -> None:
-    """Refuse contenders that cannot run the benchmark, as far as their names say so.
+    """Refuse contenders that cannot run the benchmark, as far as their names show it.
 
     Raises:
-        UsageError: naming the first of them, and what it lacks.
+        UsageError: names the first of them and the reason.
     """
     for planned in spec.planned_contenders():
         name = planned.name
@@ -76,11 +76,11 @@ def refuse_by_name(spec: Spec) -> None:
 
 
 def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
-    """Return the specification's contenders with their builds, fetched where they have to be.
+    """Return the specification's contenders with their builds, fetched if necessary.
 
     Raises:
-        UsageError: an unknown build or config.
-        SlowdustError: a build cannot be had.
+        UsageError: unknown build or config.
+        SlowdustError: a build is not available.
     """
     pairs: list[tuple[PlannedContender, Build | None]] = []
     for planned in spec.planned_contenders():
@@ -102,7 +102,7 @@ def resolve_contenders(spec: Spec, view: View) -> list[ResolvedContender]:
 
 
 def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
-    """Refuse what is asked of tests, a workload or a benchmark's steps and a DBMS lacks."""
+    """Refuse tests, workloads and options of long steps that a DBMS does not support."""
     left, sentences = supported_tests(spec.tests_to_measure(), resolved)
     if not left:
         keys = ("tests",) if spec.tests else ("suite",)
@@ -121,10 +121,10 @@ def _check_options(resolved: Sequence[ResolvedContender], spec: Spec) -> None:
                 raise AtKeysError(f"{contender.name}: {reason}", (spec.benchmark, key))
 
 
-def named_as_before(resolved: list[ResolvedContender], folder: Folder) -> list[ResolvedContender]:
-    """Return the contenders with the names that an experiment which goes on has for them.
+def with_stored_names(resolved: list[ResolvedContender], folder: Folder) -> list[ResolvedContender]:
+    """Return the contenders with the names that a resumed experiment stored for them.
 
-    Earlier versions wrote values like 16MB in small letters in the names of a matrix.
+    Earlier versions lower-cased values like 16MB in the names of a matrix.
     """
     if not folder.has_manifest():
         return resolved
@@ -147,15 +147,14 @@ def create_contenders(
     *,
     keep: Keep = Keep.NOTHING,
 ) -> Iterator[Contenders]:
-    """Make the contenders' data directories, and schemas in running servers.
+    """Create the contenders' data directories, and schemas in running servers.
 
-    All is removed at the end, but for the schemas that `keep` says.
-
-    `locks` are open files of locks that are freed only when the servers have ended.
+    All of them are removed at the end, except schemas if `keep` says so.
+    `locks` are open descriptors of locks that are released only after the servers have exited.
 
     Raises:
-        RefusedError: a setting that a contender's server does not know or take.
-        SlowdustError: no data directory could be made.
+        RefusedError: a contender's server does not know or accept a setting.
+        SlowdustError: no data directory could be created.
     """
     for leftover in clean_leftovers():
         view.warning(str(leftover))
@@ -168,7 +167,7 @@ def create_contenders(
                 else:
                     view.phase(f"connecting to {contender.name}")
                     server = RemoteServer.connect(contender.url, contender.engine, driver)
-                    # The same name whenever the experiment is resumed.
+                    # The name stays the same when the experiment is resumed.
                     owner = f"{socket.gethostname()}:{folder.path.resolve()}:{number}"
                     server.create_schema(PREFIX + hashlib.sha256(owner.encode()).hexdigest()[:8])
                     found = dataclasses.replace(contender, engine=server.site.engine)
@@ -181,7 +180,7 @@ def create_contenders(
 
 
 def _with_allocator(planned: PlannedContender, view: View) -> PlannedContender:
-    """Return the contender with the library of its allocator, fetched where it has to be."""
+    """Return the contender with the library of its allocator, fetched if necessary."""
     environment = planned.name.environment
     if environment.allocator not in allocators.NAMES:
         return planned
@@ -207,7 +206,7 @@ def _build(name: ContenderName, spec: Spec, view: View) -> Build:
 
 
 def _refuse(name: str, candidate: Candidate, spec: Spec) -> None:
-    """Raise UsageError where a contender cannot run the benchmark."""
+    """Raise UsageError if a contender cannot run the benchmark."""
     if refusal := spec.configured_benchmark().refusal(candidate):
         raise UsageError(f"{name} cannot run the benchmark {spec.benchmark}: {refusal}")
 
@@ -251,15 +250,15 @@ def _resolved(
         planned.slowed,
         spec.memory,
         without_tls=without_tls,
-        beside_running=spec.has_running_servers,
+        with_running_servers=spec.has_running_servers,
     )
 
 
 def check_settings(resolved: Sequence[ResolvedContender]) -> None:
-    """Ask the programs of the servers whether they take their settings; nothing is created.
+    """Check that the programs of the servers accept their settings; nothing is created.
 
     Raises:
-        RefusedError: a setting that one of them does not know or take.
+        RefusedError: one of them does not know or accept a setting.
     """
     account = server_account()
     for contender in resolved:
@@ -272,23 +271,23 @@ def check_settings(resolved: Sequence[ResolvedContender]) -> None:
 
 
 def _leave(contenders: Sequence[RunningContender], keep: Keep, view: View) -> None:
-    """Drop the schemas in running servers, or say where they are."""
+    """Drop the schemas in running servers, or report their names."""
     for contender in contenders:
         server = contender.handle
         if isinstance(server, RemoteServer) and server.schema is not None:
             if keep is Keep.SCHEMAS:
-                view.warning(f"{contender.name} keeps the schema {server.schema}")
+                view.warning(f"kept the schema {server.schema} in {contender.name}")
             else:
                 server.remove()
 
 
 def _create(run: RunDirectory, resolved: ResolvedContender, view: View) -> RunningContender:
     name = resolved.name
-    view.phase(f"making the data directory of {name}")
+    view.phase(f"creating the data directory of {name}")
     contender = RunningContender(resolved)
     assert resolved.build is not None
     library = None if resolved.slowed is None else delay_library()
-    listen = Listen.LOOPBACK if resolved.beside_running else Listen.SOCKET
+    listen = Listen.LOOPBACK if resolved.with_running_servers else Listen.SOCKET
     access = contender.family.access_by(listen, resolved.build)
     if resolved.without_tls is None:
         access = contender.family.with_encryption(access, resolved.build)

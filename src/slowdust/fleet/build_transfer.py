@@ -1,7 +1,7 @@
-"""Pushing builds: a folder of the head's cache becomes the same folder of each host's.
+"""Pushing builds: a folder of the head's cache is copied to the same place on each host.
 
-A folder is known by the SHA-256 of its content. Builds are compiled once: at the head, or, where it
-lacks a compiler, on one host that has one.
+Folders are identified by the SHA-256 of their content. Builds are compiled once: by the head, or,
+if it lacks a compiler, by one host that has one.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import msgspec
 from slowdust import __version__
 from slowdust.builds import Choices, cache, resolve
 from slowdust.builds.model import Build, Progress
-from slowdust.builds.pushed import PushedBuild, content_of, known, name_of
+from slowdust.builds.pushed import PushedBuild, build_name, hash_folder, known
 from slowdust.builds.revisions import is_source
 from slowdust.dbms import family
 from slowdust.errors import HostError, SlowdustError
 from slowdust.experiment.contender import ResolvedContender
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.setup import resolve_contenders
 from slowdust.experiment.spec.contenders import ContenderName, parse_contender
 from slowdust.experiment.spec.spec import Spec
 from slowdust.fleet.cluster import Ask, Cluster
-from slowdust.fleet.view import FleetView, OpenView
+from slowdust.fleet.view import FleetView, OpenFleetView
 from slowdust.located_errors import at
 from slowdust.places import cache_root, within
 from slowdust.temporary import temporary_folder
@@ -42,52 +42,54 @@ class PushedFolder(msgspec.Struct, kw_only=True, frozen=True):
     folder: str
     """The path in the cache."""
     sha256: str
-    """Checksum of its content."""
+    """The checksum of the content."""
 
     @property
     def place(self) -> Path:
-        """The place in this machine's cache; no name may lead elsewhere.
+        """The path in this machine's cache; names cannot lead elsewhere.
 
         Raises:
-            SlowdustError: it is no folder of a cache.
+            SlowdustError: the name is not a folder of a cache.
         """
         if not _FOLDER.fullmatch(self.folder):
-            raise SlowdustError(f"'{self.folder}' is no folder of a cache of builds")
+            raise SlowdustError(f"'{self.folder}' is not a folder of a build cache")
         return within(cache_root(), *PurePosixPath(self.folder).parts)
 
 
 class NotCompiled(msgspec.Struct, kw_only=True, frozen=True):
-    """The reason why a host compiled nothing."""
+    """A host compiled nothing."""
 
     reason: str
     another_may: bool
     """Whether another host may compile it."""
 
 
-def push_builds(spec: Spec, cluster: Cluster, open_view: OpenView) -> list[ResolvedContender]:
+def push_builds(
+    spec: Spec, cluster: Cluster, open_fleet_view: OpenFleetView
+) -> list[ResolvedContender]:
     """Get all builds of an experiment, and push them to the hosts; return its contenders.
 
     Raises:
-        UsageError: an unknown build, config or revision.
-        SlowdustError: a build cannot be had.
+        UsageError: unknown build, config or revision.
+        SlowdustError: a build is not available.
     """
-    with watching() as phases:
-        lacking = _uncompiled(spec, phases.phase)
+    with open_view() as phases:
+        uncompiled = _uncompiled(spec, phases.phase)
     compiled: list[PushedBuild] = []
-    if lacking:
-        with open_view() as view:
-            compiled = _compile_on_a_host(spec, lacking, cluster, view)
+    if uncompiled:
+        with open_fleet_view() as view:
+            compiled = _compile_on_a_host(spec, uncompiled, cluster, view)
     named: dict[str, Build] = {}
-    """The builds that contenders need, by the names that they have for them."""
-    with known(compiled), watching() as phases:
+    """The builds that contenders need, by the contenders' names for them."""
+    with known(compiled), open_view() as phases:
         contenders = resolve_contenders(spec, phases)
         for planned, contender in zip(spec.planned_contenders(), contenders, strict=True):
             name, build = planned.name, contender.build
             if name.dbms is None or name.version is None or build is None:
                 continue
-            named[name_of(name.dbms, name.version, name.flags)] = build
-            if beneath := family(name.dbms).beneath(contender.settings):
-                named[name_of(*beneath, None)] = resolve(*beneath, phases.phase)
+            named[build_name(name.dbms, name.version, name.flags)] = build
+            if backing := family(name.dbms).backing_server(contender.settings):
+                named[build_name(*backing, None)] = resolve(*backing, phases.phase)
         builds = [
             pushed_build(name, build)
             for name, build in named.items()
@@ -100,26 +102,26 @@ def push_builds(spec: Spec, cluster: Cluster, open_view: OpenView) -> list[Resol
 
 
 def _uncompiled(spec: Spec, progress: Progress) -> dict[str, HostError]:
-    """Return the builds that this machine lacks programs to compile, and why.
+    """Return the builds that this machine lacks programs to compile, and the errors.
 
-    Builds that are compared are compiled by one compiler: where one from source is among them, all
-    from source are.
+    Compared builds should come from one compiler: if one build from source is among them, all
+    builds from source are.
     """
-    lacking: dict[str, HostError] = {}
+    uncompiled: dict[str, HostError] = {}
     from_source: list[str] = []
     for planned in spec.planned_contenders():
         name = planned.name
         if name.dbms is None or name.version is None:
             continue
-        text = name_of(name.dbms, name.version, name.flags)
+        text = build_name(name.dbms, name.version, name.flags)
         from_source += [text] if is_source(name.version) else []
         with at("contenders", planned.place):
             try:
                 _resolved(name, spec.repo, progress)
             except HostError as error:
-                lacking[text] = error
-    first = next((lacking[text] for text in from_source if text in lacking), None)
-    return lacking if first is None else dict.fromkeys(from_source, first) | lacking
+                uncompiled[text] = error
+    first = next((uncompiled[text] for text in from_source if text in uncompiled), None)
+    return uncompiled if first is None else dict.fromkeys(from_source, first) | uncompiled
 
 
 def _resolved(name: ContenderName, repository: str | None, progress: Progress) -> Build:
@@ -130,18 +132,18 @@ def _resolved(name: ContenderName, repository: str | None, progress: Progress) -
 
 
 def _compile_on_a_host(
-    spec: Spec, lacking: dict[str, HostError], cluster: Cluster, view: FleetView
+    spec: Spec, uncompiled: dict[str, HostError], cluster: Cluster, view: FleetView
 ) -> list[PushedBuild]:
-    """Compile builds on the first host that can, and put them into the cache of this machine.
+    """Compile builds on the first suitable host, and store them in the cache of this machine.
 
     Raises:
-        SlowdustError: no host can, or a compilation failed.
+        SlowdustError: no host can compile them, or a compilation failed.
     """
-    names = listing([*lacking])
-    reasons = [f"the head: {error}" for error in dict.fromkeys(map(str, lacking.values()))]
+    names = listing([*uncompiled])
+    reasons = [f"the head: {error}" for error in dict.fromkeys(map(str, uncompiled.values()))]
     for host in sorted(cluster.hosts()):
-        view.event(f"{host}: compiling {names}, for which the head lacks programs")
-        order = (__version__, [*lacking], spec.repo)
+        view.event(f"{host}: compiling {names}; the head lacks programs for it")
+        order = (__version__, [*uncompiled], spec.repo)
         answer = cluster.ask(compile_builds, *order, when=Ask.WHEN_IDLE, hosts=[host])[host]
         if isinstance(answer, list):
             for build, archive in answer:
@@ -157,18 +159,18 @@ def _compile_on_a_host(
 def compile_builds(
     version: str, names: list[str], repository: str | None
 ) -> list[tuple[PushedBuild, bytes]] | NotCompiled:
-    """Compile builds on this host, or take them from its cache; return each with its folder.
+    """Compile builds on this host, or take them from its cache; return them with their folders.
 
-    `version` is the head's Slowdust, `repository` that of `git:REF`: a URL, or a path on this host.
+    `version` is the head's Slowdust; `repository` of `git:REF` is a URL, or a path on this host.
     """
     if version != __version__:
-        reason = f"it has Slowdust {__version__}, and the head {version}"
+        reason = f"it has Slowdust {__version__}, but the head has {version}"
         return NotCompiled(reason=reason, another_may=True)
     compiled = []
     try:
         for name in names:
-            made = _resolved(parse_contender(name), repository, lambda _: None)
-            build = pushed_build(name, made)
+            compiled_build = _resolved(parse_contender(name), repository, lambda _: None)
+            build = pushed_build(name, compiled_build)
             compiled.append((build, packed(build.folder)[1]))
     except SlowdustError as error:
         return NotCompiled(reason=str(error), another_may=isinstance(error, HostError))
@@ -176,14 +178,14 @@ def compile_builds(
 
 
 def pushed_build(name: str, build: Build) -> PushedBuild:
-    """Return a build of the cache, as the machines know it that get it.
+    """Describe a build of the cache for the machines that receive it.
 
     Raises:
         SlowdustError: it cannot be read.
     """
     folder = build.root.parent
     try:
-        sha256 = content_of(folder)
+        sha256 = hash_folder(folder)
     except OSError as error:
         raise _unreadable(folder, error) from error
     return PushedBuild(
@@ -204,11 +206,11 @@ def packed(folder: str) -> tuple[PushedFolder, bytes]:
     root = within(cache_root(), *PurePosixPath(folder).parts)
     archive = io.BytesIO()
     try:
-        # The weakest compression: it takes a second or two.
+        # Level 1 is the fastest: it takes a second or two.
         with tarfile.open(fileobj=archive, mode="w:gz", compresslevel=1) as tar:
             for path in sorted(root.rglob("*")):
                 tar.add(path, str(path.relative_to(root)), recursive=False)
-        return PushedFolder(folder=folder, sha256=content_of(root)), archive.getvalue()
+        return PushedFolder(folder=folder, sha256=hash_folder(root)), archive.getvalue()
     except OSError as error:
         raise _unreadable(root, error) from error
 
@@ -217,24 +219,24 @@ def has_folder(pushed: PushedFolder) -> bool:
     """Return whether this machine's cache has a folder.
 
     Raises:
-        SlowdustError: it has one of that name with another content.
+        SlowdustError: its folder of that name has different content.
     """
     folder = pushed.place
     if not folder.exists():
         return False
-    if content_of(folder) != pushed.sha256:
+    if hash_folder(folder) != pushed.sha256:
         raise SlowdustError(
-            f"{folder} is not what the head has: remove it by `slowdust builds remove`, or give "
+            f"{folder} differs from the head's: remove it with `slowdust builds remove`, or use "
             "--builds pull"
         )
     return True
 
 
 def put(pushed: PushedFolder, archive: bytes) -> None:
-    """Unpack a folder into the cache of this machine; it appears whole or not at all.
+    """Unpack a folder into the cache of this machine, atomically.
 
     Raises:
-        SlowdustError: the archive has another content, or the cache cannot be written.
+        SlowdustError: the archive has different content, or the cache cannot be written.
     """
     folder = pushed.place
 
@@ -243,7 +245,7 @@ def put(pushed: PushedFolder, archive: bytes) -> None:
             file = place / "archive.tar.gz"
             file.write_bytes(archive)
             unpack(file, staged)
-        if content_of(staged) != pushed.sha256:
+        if hash_folder(staged) != pushed.sha256:
             raise SlowdustError(f"{pushed.folder} does not match its checksum")
 
     with cache.lock(folder):

@@ -1,4 +1,4 @@
-"""The hosts of a fleet as its head sees them, and the messages between them."""
+"""The hosts of a fleet as the head sees them, and their messages."""
 
 from __future__ import annotations
 
@@ -17,69 +17,69 @@ _Answer = TypeVar("_Answer")
 
 
 class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What the head knows of a host before it measures."""
+    """The facts about a host that the head has before it measures."""
 
     slowdust: str
-    """The version of Slowdust there."""
+    """The version of Slowdust on the host."""
     cpu: str | None = None
-    """The CPU's model, by which hosts are grouped."""
+    """The CPU model; hosts are grouped by it."""
     cpus: int | None = None
     free_bytes: int = 0
-    """Free space where its servers have their data."""
+    """Free space for the data of its servers."""
     findings: list[Finding] = []
-    """What the checks of the host found, the most severe first."""
+    """The findings of the host's checks, the most severe first."""
     measuring: str | None = None
-    """Who measures there now."""
+    """The experiment that is running there."""
     calibrated: str | None = None
-    """The smallest difference that its newest calibration found."""
+    """The smallest difference that its newest calibration detected."""
 
 
 class ShardOrder(msgspec.Struct, kw_only=True, frozen=True):
-    """A shard that a host is to measure, or to resume."""
+    """A shard for a host to measure or resume."""
 
     experiment: str
     """Id of the experiment: the name of a results folder on the host."""
     folder: str
-    """The shard's name in it."""
+    """The shard's name in that folder."""
     spec: str
     """The specification (TOML)."""
     steps: list[str] = []
-    """`TEST@CLIENTS` of each test that a start measures."""
+    """`TEST@CLIENTS` of each test measured in a start."""
     files: dict[str, bytes] = {}
-    """Name -> content of files that the specification names."""
+    """Name -> content of the files that the specification refers to."""
     started: str | None = None
-    """The start of the experiment that the head has received of it; None without."""
+    """The beginning of the experiment as received by the head; None before that."""
     builds: list[PushedBuild] = []
-    """The host gets builds that are not among them by itself."""
+    """Pushed builds; the host gets all others itself."""
 
 
 class ShardBundle(msgspec.Struct, kw_only=True, frozen=True):
-    """All that a host has measured of a shard, as `slowdust bundle` packs it."""
+    """All measurements of a shard on a host, as packed by `slowdust bundle`."""
 
     content: bytes
 
 
 class End(StrEnum):
-    """How the work on a shard ended."""
+    """How a host stopped working on a shard."""
 
     FINISHED = "finished"
     FAILED = "failed"
     """The shard could not be measured there."""
     GONE = "gone"
-    """The host no longer has what it had measured."""
+    """The host no longer has its measurements."""
     DISK_FULL = "disk full"
-    """The host can measure nothing more."""
+    """The host cannot measure anything more."""
 
 
 class ShardEnded(msgspec.Struct, kw_only=True, frozen=True):
-    """The end of the work on a shard."""
+    """A host stopped working on a shard."""
 
     end: End
     reason: str = ""
 
 
 class HostLost(msgspec.Struct, kw_only=True, frozen=True):
-    """The end of a host, or that it did not answer."""
+    """A host exited, or did not answer."""
 
     reason: str
 
@@ -88,31 +88,31 @@ Message = HostFacts | ShardBundle | ShardEnded | HostLost
 
 
 class Ask(Enum):
-    """The time at which a host answers a question."""
+    """The time of a host's answer to a question."""
 
     NOW = "now"
-    """Immediately, whatever is measured there."""
+    """Immediately, even while it measures."""
     WHEN_IDLE = "when idle"
-    """After what is measured there."""
+    """After its current measurement."""
 
 
 class Cluster(Protocol):
-    """The hosts; tests have simulated ones with a clock of their own."""
+    """The hosts; tests have simulated ones with their own clock."""
 
     def hosts(self) -> Collection[str]:
-        """Return the names of the hosts that are there now."""
+        """Return the names of the present hosts."""
 
     def examine(self, host: str) -> None:
-        """Ask a host for its facts: `HostFacts` or `HostLost` comes."""
+        """Ask a host for its facts; it answers with `HostFacts` or `HostLost`."""
 
     def run(self, host: str, order: ShardOrder) -> None:
-        """Start a shard on a host: `ShardBundle`s come, and `ShardEnded` or `HostLost` last."""
+        """Start a shard on a host; it sends `ShardBundle`s, then `ShardEnded` or `HostLost`."""
 
     def forget(self, host: str, experiment: str) -> bool:
-        """Stop what a host measures, and remove what it has of an experiment, if it answers."""
+        """Stop a host's measurement, and remove its files of an experiment; False if it is lost."""
 
     def push(self, folders: Sequence[str], builds: Sequence[PushedBuild]) -> None:
-        """Give each host that measures folders of this machine's cache.
+        """Copy folders of this machine's cache to each measuring host.
 
         Raises:
             SlowdustError: a folder cannot be read.
@@ -126,20 +126,20 @@ class Cluster(Protocol):
         within: Second | None = None,
         hosts: Collection[str] | None = None,
     ) -> Mapping[str, _Answer | HostLost]:
-        """Return what a function returns on each of `hosts`, by default all.
+        """Return the results of a function on each of `hosts`, by default all.
 
-        It is `HostLost` where a host did not answer in time.
+        The result is `HostLost` for a host that did not answer in time.
         """
 
     def messages(self, within: Second) -> Sequence[tuple[str, Message]]:
-        """Return the messages of hosts, each with its name; wait for the first at most so long."""
+        """Return the hosts' messages with their names; wait at most `within` for the first."""
 
     def now(self) -> Second:
         """Return the time of a monotonic clock."""
 
 
 def complete_starts(manifest: Manifest, steps: Collection[str]) -> int:
-    """Return the starts in which all steps had their turns, except those decided early."""
+    """Return the number of starts that had turns of all steps not decided early."""
     open_steps = [step for step in steps if step not in manifest.settled]
     planned = manifest.method.incarnations
     return min((manifest.turns_done.get(step, 0) for step in open_steps), default=planned)

@@ -1,7 +1,7 @@
-"""What a host does for a fleet: the ordinary commands of Slowdust, each a process of its own.
+"""The work of a host for a fleet: ordinary Slowdust commands, each in its own process.
 
-A shard is an experiment in a results folder of the host. After each start, and at the end, the head
-gets all that was measured of it as a bundle.
+A shard is an experiment in a results folder of the host. After each start and at the end, the head
+receives everything measured so far as a bundle.
 """
 
 from __future__ import annotations
@@ -45,20 +45,21 @@ from slowdust.units import Second
 
 _LOOK_EVERY: Second = 0.5
 _STOPS_WITHIN: Second = 60.0
-"""Time in which a command stops its servers after SIGTERM, or after the death of its head."""
-_LONGEST_COMPLAINT = 2000
-_COMPLAINT = "slowdust: "
-"""The beginning of the line by which a command says why it failed."""
+"""Time for a command to stop its servers after SIGTERM, or after its head has exited."""
+_LONGEST_MESSAGE = 2000
+_ERROR_PREFIX = "slowdust: "
+"""The prefix of a command's error message."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def host_facts() -> HostFacts:
-    """Return the facts of this host with the findings of its checks, which take two seconds.
+    """Return the facts of this host and the findings of its checks, which takes two seconds.
 
-    A shard whose head was killed stops first: the checks would find its servers.
+    Running shards of killed heads stop first, so that the checks do not find their servers.
 
     Raises:
-        SlowdustError: the data root cannot be made.
+        SlowdustError: the data root cannot be created.
+        SlowdustError: the data root cannot be created.
     """
     for results in (data_root() / "fleet").glob("*/"):
         _wait_until_all_free(results)
@@ -66,10 +67,10 @@ def host_facts() -> HostFacts:
 
 
 def plain_facts() -> HostFacts:
-    """Return the facts of this host without checks, which would disturb what is measured.
+    """Return the facts of this host without checks, which would disturb measurements.
 
     Raises:
-        SlowdustError: the data root cannot be made.
+        SlowdustError: the data root cannot be created.
     """
     make_enterable(data_root(), DATA_VARIABLE)
     machine = read_machine(data_root(), watch_s=0.0)
@@ -84,10 +85,10 @@ def plain_facts() -> HostFacts:
 
 
 def calibrated(arguments: Sequence[str]) -> str:
-    """Calibrate this host as `slowdust calibrate` does, with its arguments; return its output.
+    """Calibrate this host like `slowdust calibrate` with these arguments; return its output.
 
     Raises:
-        SlowdustError: it failed; has its reason.
+        SlowdustError: the calibration failed; has its error message.
     """
     make_enterable(data_root(), DATA_VARIABLE)
     results = data_root() / "fleet" / "calibrations"
@@ -97,12 +98,12 @@ def calibrated(arguments: Sequence[str]) -> str:
         with _running(command, log, output) as process:
             code = process.wait()
         if code:
-            raise SlowdustError(_complaint(log))
+            raise SlowdustError(_error_message(log))
         return output.read_text(encoding="utf-8", errors="replace")
 
 
 def measure(order: ShardOrder) -> Iterator[ShardBundle | ShardEnded]:
-    """Measure a shard, or resume it; yield a bundle after each start, and `ShardEnded` last."""
+    """Measure or resume a shard; yield a bundle after each start, and `ShardEnded` last."""
     results = within(data_root(), "fleet", order.experiment)
     folder = Folder(within(results, order.folder))
     log = results / f"{folder.name}.log"
@@ -110,7 +111,7 @@ def measure(order: ShardOrder) -> Iterator[ShardBundle | ShardEnded]:
         _wait_until_free(folder)
         started = folder.read_manifest().started if folder.has_manifest() else None
         if order.started not in (None, started):
-            yield ShardEnded(end=End.GONE, reason="it no longer has what it had measured")
+            yield ShardEnded(end=End.GONE, reason="it no longer has its measurements")
             return
         if not _is_finished(folder):
             yield from _measured(order, results, folder, log)
@@ -119,7 +120,7 @@ def measure(order: ShardOrder) -> Iterator[ShardBundle | ShardEnded]:
         if _is_finished(folder):
             yield ShardEnded(end=End.FINISHED)
             return
-        reason = _complaint(log)
+        reason = _error_message(log)
         is_full = any(os.strerror(number) in reason for number in _FULL)
         yield ShardEnded(end=End.DISK_FULL if is_full else End.FAILED, reason=reason)
     except (OSError, SlowdustError) as error:
@@ -133,7 +134,7 @@ def failure(error: OSError | SlowdustError) -> ShardEnded:
 
 
 def forget(experiment: str) -> None:
-    """Remove what this host has of an experiment, after its servers have stopped."""
+    """Remove this host's files of an experiment, after its servers have stopped."""
     results = within(data_root(), "fleet", experiment)
     _wait_until_all_free(results)
     shutil.rmtree(results, ignore_errors=True)
@@ -146,7 +147,7 @@ def _wait_until_all_free(results: Path) -> None:
 
 
 def _wait_until_free(folder: Folder) -> None:
-    """Wait until a run whose head was killed has released its folder.
+    """Wait until the run of a killed head has released its folder.
 
     Raises:
         UsageError: it does not.
@@ -202,7 +203,7 @@ def _running(
     output: Path = Path(os.devnull),
     variables: Mapping[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Run a command of Slowdust, with its errors in a log; it stops with the context."""
+    """Run a Slowdust command, with its standard error in a log; it stops with the context."""
     with log.open("wb") as errors, output.open("wb") as printed:
         process = subprocess.Popen(
             [sys.executable, "-m", "slowdust", *arguments],
@@ -221,14 +222,14 @@ def _running(
             with suppress(subprocess.TimeoutExpired):
                 process.wait(_STOPS_WITHIN)
         with suppress(ProcessLookupError):
-            # A compiler driver that was killed leaves the compiler itself in this session.
+            # A killed compiler driver leaves the compiler itself in this session.
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _complaint(log: Path) -> str:
-    """Return why a command failed, by its standard error."""
+def _error_message(log: Path) -> str:
+    """Return the error message of a failed command, from its standard error."""
     text = log.read_text(errors="replace", encoding="utf-8")
-    complaints = [line for line in text.splitlines() if line.startswith(_COMPLAINT)]
-    reason = complaints[-1].removeprefix(_COMPLAINT) if complaints else text.strip()
-    return reason[-_LONGEST_COMPLAINT:] or "it exited without an error message"
+    messages = [line for line in text.splitlines() if line.startswith(_ERROR_PREFIX)]
+    reason = messages[-1].removeprefix(_ERROR_PREFIX) if messages else text.strip()
+    return reason[-_LONGEST_MESSAGE:] or "it exited without an error message"

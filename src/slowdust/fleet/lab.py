@@ -1,7 +1,7 @@
-"""The head of a fleet: it measures an experiment on hosts, and merges what they measured.
+"""The head of a fleet: it measures an experiment on hosts, and merges their results.
 
-All that it knows is in the record and in the folders of the hosts, so that it can be killed at any
-moment: a host keeps what it has measured until the experiment has ended.
+Its whole state is in the record and in the hosts' folders, so it can be killed at any time. A host
+keeps its measurements until the experiment has finished.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from slowdust import __version__
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.contender import ResolvedContender
 from slowdust.experiment.experiment import Experiment
-from slowdust.experiment.live import watching
+from slowdust.experiment.live import open_view
 from slowdust.experiment.plan import plan as plan_steps
 from slowdust.experiment.run_estimate import estimate_run
 from slowdust.experiment.setup import check_settings, resolve_contenders
@@ -58,7 +58,7 @@ from slowdust.fleet.queue import (
     write_record,
 )
 from slowdust.fleet.shards import cut, shard_spec
-from slowdust.fleet.view import FleetView, OpenView, watching_fleet
+from slowdust.fleet.view import FleetView, OpenFleetView, open_fleet_view
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source, disambiguate_hosts
 from slowdust.store.bundle import BundleError, open_bundle
@@ -78,45 +78,45 @@ from slowdust.wording import counted, first_line, listing
 
 _POLL: Second = 1.0
 _HOSTS_WITHIN: Second = 30.0
-"""Time that the first host has to be there."""
+"""Time limit for the first host to appear."""
 _ANSWER_WITHIN: Second = 60.0
-"""Time that hosts have for their facts before the first shard is handed out."""
+"""Time for hosts to send their facts before the first shard is assigned."""
 _PATIENCE: Second = 60.0
-"""Time without a host that can measure, after which the experiment stops."""
+"""Time without a usable host after which the experiment stops."""
 _ASK_AGAIN_AFTER: Second = 30.0
-"""Time after which a lost host is asked again: the cluster may not know yet that it is gone."""
+"""Time until a lost host is asked again: the cluster may not know yet that it is gone."""
 _EXTENDED = ("budget", "incarnations", "only")
-"""Keys of a specification in which an extension differs."""
+"""Keys of a specification that an extension may change."""
 _MOST_LOSSES = 3
-"""Times that one host may be lost and come again."""
+"""Losses of one host after which it is excluded."""
 
 
 class FleetLab:
     """The hosts of a cluster, as a `Lab`."""
 
     def __init__(
-        self, cluster: Cluster, asked: Asked, open_view: OpenView = watching_fleet
+        self, cluster: Cluster, asked: Asked, open_fleet_view: OpenFleetView = open_fleet_view
     ) -> None:
         self._cluster = cluster
         self._asked = asked
-        self._open_view = open_view
+        self._open_fleet_view = open_fleet_view
 
     def prepare(self, spec: Spec) -> list[ResolvedContender]:
-        """Get the builds at the head, and push them to the hosts; see `Lab`."""
+        """Get the builds on the head, and push them to the hosts; see `Lab`."""
         if self._asked.builds is Builds.PULL:
-            with watching() as view:
+            with open_view() as view:
                 return resolve_contenders(spec, view)
-        return push_builds(spec, self._cluster, self._open_view)
+        return push_builds(spec, self._cluster, self._open_fleet_view)
 
     def phase(self, text: str) -> None:
-        with self._open_view() as view:
+        with self._open_fleet_view() as view:
             view.event(text)
 
     def measure(self, experiment: Experiment) -> None:
-        """Measure an experiment, resume it, or extend it; its folder has what hosts measured.
+        """Measure, resume or extend an experiment; its folder gets the hosts' results.
 
         Raises:
-            UsageError: its name is taken, or it is not the one that a fleet began.
+            UsageError: its name is taken, or it differs from the stored one.
             SlowdustError: no host is left, no shard could be measured, or a file cannot be written.
         """
         spec, target = experiment.spec, experiment.folder
@@ -129,11 +129,11 @@ class FleetLab:
             total = sum(shard.seconds for shard in record.shards) * copies
             self.phase(
                 f"{counted(len(record.shards), 'shard')}, each on {where}: "
-                f"{format_duration(round(total))} of hosts' time; {counted(hosts, 'host')} there"
+                f"{format_duration(round(total))} of host time; {counted(hosts, 'host')} available"
             )
             if record.wanted.builds is Builds.PUSH:
-                check_settings(push_builds(spec, self._cluster, self._open_view))
-            with self._open_view() as view:
+                check_settings(push_builds(spec, self._cluster, self._open_fleet_view))
+            with self._open_fleet_view() as view:
                 _Head(folder, target, spec, record, cluster=self._cluster, view=view).run()
 
     def _count_hosts(self) -> int:
@@ -141,17 +141,17 @@ class FleetLab:
         while not (hosts := len(self._cluster.hosts())):
             if self._cluster.now() > end:
                 raise SlowdustError(
-                    "no node of the cluster measures: start some by `ray start --resources "
+                    "no node of the cluster is a host: start one with `ray start --resources "
                     "'{\"slowdust_host\": 1}'`"
                 )
             self._cluster.messages(_POLL)
         return hosts
 
     def _record(self, spec: Spec, folder: Path, target: Folder, hosts: int) -> Record:
-        """Return the record of an experiment that begins, for so many hosts, or that resumes.
+        """Return the record of an experiment, new for `hosts` hosts or resumed.
 
         Raises:
-            UsageError: its name is taken, or it is not the one that a fleet began.
+            UsageError: its name is taken, or it differs from the stored one.
         """
         if _has_placements(folder):
             record = read_record(folder)
@@ -159,8 +159,8 @@ class FleetLab:
             if self._asked.replicate not in (None, before):
                 was = "--spread" if before == 1 else f"--replicate {before}"
                 raise UsageError(
-                    f"cannot resume '{spec.name}' with other copies: it was begun with {was}, "
-                    "which stays"
+                    f"cannot resume '{spec.name}' with a different number of copies: it was "
+                    f"started with {was}"
                 )
             if not (target.has_manifest() and target.read_manifest().hosts):
                 _refuse_taken(target, "move it elsewhere")
@@ -186,7 +186,7 @@ class FleetLab:
 
 @contextmanager
 def _held(folder: Path) -> Iterator[None]:
-    """Lock the folder of a fleet's experiment, and remove it afterwards if nothing was measured.
+    """Lock the folder of a fleet's experiment; remove it afterwards if nothing was measured.
 
     Raises:
         UsageError: another process has locked it.
@@ -205,10 +205,10 @@ def _has_placements(folder: Path) -> bool:
 
 
 def _extension(spec: Spec, before: Spec, target: Folder) -> Spec | None:
-    """Return what a specification measures more than the one before; None if they are the same.
+    """Return the additional measurements of a specification, if any.
 
     Raises:
-        UsageError: they differ in more than the time, the starts and the tests that get them.
+        UsageError: it changes more than the time, the starts and the tests that get them.
     """
     kept = {key: getattr(before, key) for key in _EXTENDED}
     if spec.to_toml() == before.model_copy(update={"name": spec.name}).to_toml():
@@ -216,12 +216,12 @@ def _extension(spec: Spec, before: Spec, target: Folder) -> Spec | None:
     same = spec.model_copy(update={**kept, "name": before.name}).to_toml() == before.to_toml()
     if not (same and target.has_manifest()):
         raise UsageError(
-            f"cannot resume '{spec.name}': its specification changed since it was started: it "
-            f"is kept as {fleet_folder(target.path.parent, spec.name) / FLEET_SPEC_FILE}"
+            f"cannot resume '{spec.name}': its specification changed since it was started; the "
+            f"original is {fleet_folder(target.path.parent, spec.name) / FLEET_SPEC_FILE}"
         )
     manifest = target.read_manifest()
     spent = manifest.spent_s
-    if manifest.finished is None:  # the rest of what was planned is still measured
+    if manifest.finished is None:  # the rest of the plan will be measured as well
         spent = max(spent, manifest.method.budget_s or 0.0)
     tests = {test.name for test in spec.tests_to_measure()}
     done = [n for step, n in manifest.turns_done.items() if step.rpartition("@")[0] in tests]
@@ -231,17 +231,17 @@ def _extension(spec: Spec, before: Spec, target: Folder) -> Spec | None:
 
 
 def _refuse_taken(target: Folder, remedy: str) -> None:
-    """Refuse to merge into a folder that has other results.
+    """Refuse to merge into a folder with other results.
 
     Raises:
-        UsageError: says what to do.
+        UsageError: has the remedy.
     """
     if target.path.is_dir() and any(target.path.iterdir()):
-        raise UsageError(f"there is a '{target.name}' in {target.path.parent} already: {remedy}")
+        raise UsageError(f"'{target.name}' exists already in {target.path.parent}: {remedy}")
 
 
 class _Head:
-    """The loop that hands out the shards of one experiment."""
+    """The loop that assigns the shards of one experiment to hosts."""
 
     def __init__(
         self,
@@ -263,19 +263,19 @@ class _Head:
         self._asked: set[str] = set()
         """Hosts that have not answered yet."""
         self._ready: set[str] = set()
-        """Hosts that measure, or can."""
+        """Hosts that are measuring or idle."""
         self._losses: Counter[str] = Counter()
         self._ask_again: dict[str, Second] = {}
-        """Lost host -> when it is asked again, if it is there then."""
+        """Lost host -> when to ask it again, if it is present."""
         running = (each for each in record.placements if each.state is State.RUNNING)
         self._measuring = {each.host: each for each in running}
-        """Host -> the shard that it measures, or did when an earlier head was killed."""
+        """Host -> its shard, or its shard when an earlier head was killed."""
         self._begun: dict[str, Second] = {}
-        """Host -> when it began that shard."""
+        """Host -> when its shard began."""
         self._started_at = self._seen_at = cluster.now()
 
     def run(self) -> None:
-        self._record.given_up.clear()  # the reasons of failures may be gone
+        self._record.given_up.clear()  # the causes of failures may be gone
         self._record.left_out.clear()
         self._record.finished = not self._has_work()
         self._save()
@@ -284,18 +284,18 @@ class _Head:
                 self._look_for_hosts()
                 for host, message in self._cluster.messages(_POLL):
                     self._hear(host, message)
-                self._hand_out()
+                self._assign_shards()
                 self._stop_without_hosts()
                 self._view.show(self._state())
         except BaseException:
             with suppress(SlowdustError):
-                self._merge()  # what there is can be shown
+                self._merge()  # partial results can be shown
             raise
         self._close_unfinished()
         self._merge()
         self._record.finished = True
         self._save()
-        # Absent hosts keep what they have until `--resume`.
+        # Absent hosts keep their files until `--resume`.
         for host in sorted(self._record.keeping & {*self._cluster.hosts()}):
             if self._cluster.forget(host, self._record.id):
                 self._record.forgotten.add(host)
@@ -323,7 +323,7 @@ class _Head:
                 self._cluster.examine(host)
         if now - self._started_at > _ANSWER_WITHIN:
             for host in self._measuring.keys() - self._ready - self._asked:
-                self._lose(host, "it did not come back")
+                self._lose(host, "it did not return")
 
     def _hear(self, host: str, message: Message) -> None:
         match message:
@@ -334,12 +334,12 @@ class _Head:
                     _receive(part_folder(self._folder, self._measuring[host]), message)
                 except (BundleError, UsageError) as error:
                     what = first_line(str(error))
-                    self._exclude(host, f"it has sent what cannot be used: {what}")
+                    self._exclude(host, f"it sent an unusable bundle: {what}")
             case ShardEnded() if host in self._measuring:
                 self._end(host, message)
             case HostLost() if host in self._ready | self._asked:
                 self._lose(host, message.reason)
-            case _:  # of a host that was excluded since
+            case _:  # from a host that has been excluded
                 pass
 
     def _meet(self, host: str, facts: HostFacts) -> None:
@@ -347,9 +347,9 @@ class _Head:
         self._record.hosts[host] = facts
         problems = [each for each in facts.findings if each.severity is Severity.PROBLEM]
         if facts.slowdust != __version__:
-            self._exclude(host, f"it has Slowdust {facts.slowdust}, and the head {__version__}")
+            self._exclude(host, f"it has Slowdust {facts.slowdust}, but the head has {__version__}")
             return
-        if problems and self._record.wanted.unfit is Unfit.LEAVE_OUT:
+        if problems and self._record.wanted.unfit is Unfit.EXCLUDE:
             self._exclude(host, f"{problems[0].check}: {problems[0].state}")
             return
         self._ready.add(host)
@@ -359,17 +359,17 @@ class _Head:
         self._save()
 
     def _exclude(self, host: str, reason: str) -> None:
-        """Exclude a host, and queue again what it measures."""
-        self._give_back(host, State.LOST, reason)
+        """Exclude a host, and put its shard back into the queue."""
+        self._requeue(host, State.LOST, reason)
         self._ready.discard(host)
         self._asked.discard(host)
         self._record.left_out[host] = reason
         self._save()
-        self._view.warning(f"{host} is left out: {reason}")
+        self._view.warning(f"{host} is excluded: {reason}")
 
     def _lose(self, host: str, reason: str) -> None:
-        """Queue again what a lost host measured; the host may come again."""
-        self._give_back(host, State.LOST, reason)
+        """Put the shard of a lost host back into the queue; the host may return."""
+        self._requeue(host, State.LOST, reason)
         self._ready.discard(host)
         self._asked.discard(host)
         self._losses[host] += 1
@@ -380,9 +380,9 @@ class _Head:
         self._save()
 
     def _groups(self) -> dict[str, str]:
-        """Return the CPU model of each host that measures: those that do, then the largest group.
+        """Return the CPU models of the hosts to use: busy hosts first, then the largest group.
 
-        They are as many as the user wants at most.
+        They are at most as many as the user wants.
         """
         models = {host: cpu_model(self._record, host) for host in self._ready}
         sizes = Counter(models.values())
@@ -391,16 +391,16 @@ class _Head:
         return {host: models[host] for host in ordered[: self._record.wanted.hosts]}
 
     def _stop_without_hosts(self) -> None:
-        """Stop where no host has been there for a while that can measure what is left.
+        """Stop if there has been no host for the remaining shards for a while.
 
         Raises:
-            SlowdustError: says which hosts were excluded, and why.
+            SlowdustError: names the excluded hosts and the reasons.
         """
         if self._asked or self._measuring:
             self._seen_at = self._cluster.now()
         if self._cluster.now() - self._seen_at < _PATIENCE:
             return
-        self._give_up_failed()
+        self._fail_shards()
         self._save()
         if not self._has_work():
             return
@@ -408,18 +408,18 @@ class _Head:
         wanted = self._record.wanted.replicate
         if self._ready and wanted > 1:
             raise SlowdustError(
-                f"{left}: each needs {wanted} hosts of one CPU model; --resume goes on"
+                f"{left}: each needs {wanted} hosts of one CPU model; continue with --resume"
             )
         out = [f"{host} ({reason})" for host, reason in sorted(self._record.left_out.items())]
-        reasons = f"; left out: {listing(out)}" if out else ""
-        raise SlowdustError(f"{left}: no host is there that could{reasons}; --resume goes on")
+        reasons = f"; excluded: {listing(out)}" if out else ""
+        raise SlowdustError(f"{left}: no suitable host{reasons}; continue with --resume")
 
     # Shards
 
-    def _hand_out(self) -> None:
+    def _assign_shards(self) -> None:
         waited = self._cluster.now() - self._started_at
         if self._asked and not self._record.placements and waited < _ANSWER_WITHIN:
-            return  # the models of all hosts are known when all have answered
+            return  # wait until the CPU models of all hosts are known
         groups = self._groups()
         for host in (host for host in groups if host not in self._measuring):
             if (taken := self._queue.take(host, groups)) is None:
@@ -466,32 +466,32 @@ class _Head:
         if ended.end is End.DISK_FULL:
             self._exclude(host, reason)
         elif ended.end is End.GONE:
-            self._give_back(host, State.LOST, reason)
+            self._requeue(host, State.LOST, reason)
         elif ended.end is End.FINISHED:
             del self._measuring[host]
             placement.state, placement.reason = State.FINISHED, reason
             self._view.event(f"{placement.path}: finished")
         else:
             self._view.warning(f"{placement.path}: {reason}")
-            self._give_back(host, State.FAILED, reason)
+            self._requeue(host, State.FAILED, reason)
             states = {each.state for each in self._record.placements if each.host == host}
             several = sum(each.host == host for each in self._record.placements) > 1
             if several and states == {State.FAILED}:
                 self._exclude(host, f"every shard fails there: {reason}")
-            self._give_up_failed()
+            self._fail_shards()
         self._save()
         try:
             self._merge()
-        except SlowdustError as error:  # at the end it is one
-            self._view.warning(f"cannot merge what there is so far: {first_line(str(error))}")
+        except SlowdustError as error:  # it is raised at the end
+            self._view.warning(f"cannot merge the results so far: {first_line(str(error))}")
 
-    def _give_up_failed(self) -> None:
-        for shard, reason in self._queue.give_up(self._groups()).items():
+    def _fail_shards(self) -> None:
+        for shard, reason in self._queue.fail_shards(self._groups()).items():
             what = self._record.shard(shard).what
-            self._view.warning(f"{shard} ({what}) is given up: {reason}")
+            self._view.warning(f"{shard} ({what}) failed on all hosts tried: {reason}")
 
-    def _give_back(self, host: str, state: State, reason: str) -> None:
-        """Queue again what a host measures and has not finished: all that it has not sent."""
+    def _requeue(self, host: str, state: State, reason: str) -> None:
+        """Put back the part of a host's shard that the head has not received."""
         placement = self._measuring.pop(host, None)
         if placement is None:
             return
@@ -500,7 +500,7 @@ class _Head:
             manifest = folder.read_manifest()
             planned = manifest.method.incarnations
             steps = [step.key for step in plan_steps(self._shard_spec(placement))]
-            # The last start is repeated where the shard did not end.
+            # The last start is repeated if the shard did not finish.
             complete = min(complete_starts(manifest, steps), planned - 1)
             if complete > 0:
                 done = left.done if left else 0.0
@@ -511,10 +511,10 @@ class _Head:
     # Results
 
     def _merge(self) -> None:
-        """Merge what hosts have sent into the experiment.
+        """Merge the results received from hosts into the experiment.
 
         Raises:
-            SlowdustError: it does not belong together, or cannot be written.
+            SlowdustError: they do not belong together, or cannot be written.
         """
         parts = [(each.host, part_folder(self._folder, each)) for each in self._record.placements]
         sources = [
@@ -526,7 +526,7 @@ class _Head:
             merge(disambiguate_hosts(sources), self._target, spec=self._spec.to_toml())
 
     def _close_unfinished(self) -> None:
-        """Mark what lost hosts had measured as all that they were to measure."""
+        """Limit the plan of unfinished shards to the starts that were measured."""
         for placement in self._record.placements:
             folder = part_folder(self._folder, placement)
             if placement.state is State.FINISHED or not folder.has_manifest():
@@ -538,19 +538,19 @@ class _Head:
             replace_file(folder.path / MANIFEST_FILE, content)
 
     def _state(self) -> str:
-        """Return how far the experiment has come, in one line."""
+        """Return the progress of the experiment in one line."""
         now, record = self._cluster.now(), self._record
         busy = []
         for host in self._measuring.keys() & self._ready:
             placement = self._measuring[host]
             expected = remaining_time(record.shard(placement.shard), placement.left)
             taken = now - self._begun[host]
-            # If it takes longer than expected, it may take as long again.
+            # If it takes longer than expected, assume that it is half done.
             busy.append(expected - taken if taken < expected else taken)
         finished = sum(each.state is State.FINISHED for each in record.placements)
         parts = [f"{counted(len(busy), 'host')} of {len(self._ready)} measure"]
         if record.left_out:
-            parts.append(f"{len(record.left_out)} left out")
+            parts.append(f"{len(record.left_out)} excluded")
         shards = counted(len(record.shards) * record.wanted.replicate, "shard")
         parts.append(f"{finished} of {shards} done")
         left = self._queue.expected_end(busy, len(self._groups()) - len(busy))
@@ -560,10 +560,10 @@ class _Head:
 
 
 def _receive(folder: Folder, bundle: ShardBundle) -> None:
-    """Put the experiment of a bundle in the place of a folder, as a whole.
+    """Replace a folder by the experiment of a bundle, atomically.
 
     Raises:
-        BundleError: it is damaged, or of another shard.
+        BundleError: it is damaged, or contains another shard.
         SlowdustError: it cannot be written.
     """
     place = folder.path.parent
@@ -575,5 +575,5 @@ def _receive(folder: Folder, bundle: ShardBundle) -> None:
             raise cannot_write(file, error) from error
         received = open_bundle(file, incoming)
         if received.name != folder.name:
-            raise BundleError(f"a bundle of {received.name} in place of {folder.name}")
+            raise BundleError(f"the bundle contains {received.name} instead of {folder.name}")
         put_in_place(received, place)

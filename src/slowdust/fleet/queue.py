@@ -1,8 +1,8 @@
-"""What a fleet measures where: `fleet.json` in a folder next to the merged experiment's.
+"""The placements of a fleet: `fleet.json` in a folder next to the merged experiment's.
 
-The folder also has `fleet.toml`, the specification, and `hosts/HOST/SHARD/`, an experiment's folder
-each with what a host has sent. The longest shard is measured first. What a lost host had not
-measured waits again.
+The folder also has `fleet.toml`, the specification, and `hosts/HOST/SHARD/`, the experiment folders
+that hosts have sent. The longest shard is measured first. Unmeasured parts of lost hosts' shards
+return to the queue.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ HOSTS = "hosts"
 UNKNOWN_CPU = "unknown CPU"
 SCHEMA = 2
 _MOST_FAILURES = 3
-"""Hosts on which a shard may fail."""
+"""Hosts that may fail in a shard before the shard fails."""
 
 
 class Builds(StrEnum):
-    """Where the builds of the hosts come from."""
+    """The source of the hosts' builds."""
 
     PUSH = "push"
     """The head gets them, and pushes them to the hosts."""
     PULL = "pull"
-    """Each host gets them by itself."""
+    """Each host gets them itself."""
 
 
 class Unfit(StrEnum):
-    """What becomes of hosts with problems."""
+    """The treatment of hosts with problems."""
 
-    LEAVE_OUT = "leave out"
+    EXCLUDE = "leave out"
     USE = "use"
-    """They measure all the same; their findings are in the report."""
+    """They measure as well; their findings are in the report."""
 
 
 class Wanted(msgspec.Struct, kw_only=True, frozen=True):
-    """What the user wants of a fleet."""
+    """The user's options for a fleet."""
 
     hosts: int | None = None
-    """Hosts at most; None for all."""
+    """Most hosts; None for all."""
     replicate: int = 1
-    """Hosts on which each shard is measured."""
+    """Number of hosts that measure each shard."""
     builds: Builds = Builds.PUSH
-    unfit: Unfit = Unfit.LEAVE_OUT
+    unfit: Unfit = Unfit.EXCLUDE
 
 
 class Asked(msgspec.Struct, kw_only=True, frozen=True):
-    """The options of one command; None where one is not given."""
+    """The options of one command; None if not given."""
 
     hosts: int | None = None
     replicate: int | None = None
@@ -66,7 +66,7 @@ class Asked(msgspec.Struct, kw_only=True, frozen=True):
     unfit: Unfit | None = None
 
     def over(self, before: Wanted) -> Wanted:
-        """Return what is wanted now: options that are not given stay as before."""
+        """Return the options in force: those not given stay as before."""
         given = {name: value for name, value in msgspec.structs.asdict(self).items() if value}
         return msgspec.structs.replace(before, **given)
 
@@ -77,17 +77,17 @@ class State(StrEnum):
     RUNNING = "running"
     FINISHED = "finished"
     LOST = "lost"
-    """The host was lost or excluded; what the head has received counts."""
+    """The host was lost or excluded; results that the head has received count."""
     FAILED = "failed"
 
 
 class Left(msgspec.Struct, kw_only=True, frozen=True):
-    """The rest of a shard that a host did not finish."""
+    """The unfinished part of a shard."""
 
     done: float
-    """The share of it that was measured."""
+    """The share of the shard that was measured."""
     starts: int
-    """Starts that are left."""
+    """Remaining starts."""
 
 
 class Placement(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -96,13 +96,13 @@ class Placement(msgspec.Struct, kw_only=True, omit_defaults=True):
     shard: str
     host: str
     folder: str
-    """The name of its folder in the host's: the shard's, with a number from the second on."""
+    """The name of its folder on the host: the shard's, with a number from the second on."""
     begun: float
     """Time of day, in seconds since 1970."""
     state: State = State.RUNNING
     reason: str = ""
     left: Left | None = None
-    """The rest that other hosts left; None where it is all of the shard."""
+    """The unfinished part to measure; None for the whole shard."""
 
     @property
     def path(self) -> str:
@@ -114,24 +114,24 @@ class Record(msgspec.Struct, kw_only=True):
 
     schema: int = SCHEMA
     id: str
-    """The name of its folder on hosts, which no other experiment has."""
+    """The unique name of its folder on hosts."""
     wanted: Wanted
     shards: list[Shard]
     placements: list[Placement] = []
     left: dict[str, list[Left]] = {}
-    """Shard -> rests that wait for a host."""
+    """Shard -> unfinished parts that wait for a host."""
     given_up: dict[str, str] = {}
-    """Shard -> why no host could measure it."""
+    """Shard -> why all attempts failed."""
     hosts: dict[str, HostFacts] = {}
     left_out: dict[str, str] = {}
-    """Host -> why it is excluded."""
+    """Host -> why it was excluded."""
     finished: bool = False
     forgotten: set[str] = set()
-    """Hosts that have removed what they had of it."""
+    """Hosts that have removed their files of it."""
 
     @property
     def keeping(self) -> set[str]:
-        """Hosts that still have something of it, as far as is known."""
+        """Hosts that still have files of it, as far as is known."""
         return {each.host for each in self.placements} - self.forgotten
 
     def of(self, shard: str) -> list[Placement]:
@@ -147,13 +147,13 @@ class Queue:
     def __init__(self, record: Record) -> None:
         self._record = record
         self._failures: dict[str, dict[str, str]] = {}
-        """Shard -> host -> why it failed there since this head began."""
+        """Shard -> host -> why it failed there since this head was started."""
 
     def waiting(self) -> list[tuple[Second, str]]:
-        """Return the expected time and the shard of each copy that waits."""
+        """Return the expected time and the shard of each waiting copy."""
         found = []
         for shard in self._record.shards:
-            copies = self._record.wanted.replicate - len(self._having(shard.name))
+            copies = self._record.wanted.replicate - len(self._assigned_hosts(shard.name))
             if shard.name in self._record.given_up or copies <= 0:
                 continue
             lefts = self._record.left.get(shard.name, [])[:copies]
@@ -162,28 +162,28 @@ class Queue:
         return sorted(found, key=lambda each: (-each[0], each[1]))
 
     def take(self, host: str, groups: Mapping[str, str]) -> tuple[str, Left | None] | None:
-        """Return the longest shard that a host may measure, and what is left of it.
+        """Return the longest shard that a host may measure, and its unfinished part.
 
-        `groups` has the CPU model of each host that measures.
+        `groups` maps measuring hosts to CPU models.
         """
         for _, shard in self.waiting():
-            if self._may_have(shard, host, groups):
+            if self._may_measure(shard, host, groups):
                 left = self._record.left.get(shard)
                 return shard, left.pop(0) if left else None
         return None
 
     def put_back(self, placement: Placement, state: State, reason: str, left: Left | None) -> None:
-        """Queue again what a host did not finish, None for all of it; not there if it failed."""
+        """Requeue the rest of a shard (None: all of it); elsewhere if it failed on this host."""
         placement.state, placement.reason = state, reason
         if left is not None:
             self._record.left.setdefault(placement.shard, []).append(left)
         if state is State.FAILED:
             self._failures.setdefault(placement.shard, {})[placement.host] = reason
 
-    def give_up(self, groups: Mapping[str, str]) -> dict[str, str]:
-        """Give up what failed too often, or failed and no host of `groups` may measure.
+    def fail_shards(self, groups: Mapping[str, str]) -> dict[str, str]:
+        """Fail shards that failed too often, or that no other host of `groups` may measure.
 
-        Copies that hosts have measured stay. Return shard -> reason of those given up now.
+        Finished copies stay valid. Return shard -> reason for newly failed ones.
         """
         waiting = {shard for _, shard in self.waiting()}
         found = {
@@ -192,45 +192,45 @@ class Queue:
             if shard in waiting
             and (
                 len(reasons) >= _MOST_FAILURES
-                or not any(self._may_have(shard, host, groups) for host in groups)
+                or not any(self._may_measure(shard, host, groups) for host in groups)
             )
         }
         self._record.given_up |= found
         return found
 
     def expected_end(self, busy: Collection[Second], idle: int) -> Second | None:
-        """Return the time to the end of the experiment; None where no host is there.
+        """Return the expected time to the end of the experiment; None without hosts.
 
-        `busy` is the time that each measuring host still needs.
+        `busy` has the remaining time of each measuring host.
         """
         free = [*busy, *[0.0] * idle]
         return time_to_end([seconds for seconds, _ in self.waiting()], free) if free else None
 
-    def _having(self, shard: str) -> list[str]:
-        """Return the hosts that measure or have measured a shard."""
+    def _assigned_hosts(self, shard: str) -> list[str]:
+        """Return the hosts that are measuring or have measured a shard."""
         states = (State.RUNNING, State.FINISHED)
         return [each.host for each in self._record.of(shard) if each.state in states]
 
-    def _may_have(self, shard: str, host: str, groups: Mapping[str, str]) -> bool:
-        """Return whether a host may measure a copy: all copies are on hosts of one CPU model."""
-        having, replicate = self._having(shard), self._record.wanted.replicate
-        if host in having or host in self._failures.get(shard, {}):
+    def _may_measure(self, shard: str, host: str, groups: Mapping[str, str]) -> bool:
+        """Return whether a host may measure a copy: all copies need hosts of one CPU model."""
+        assigned, replicate = self._assigned_hosts(shard), self._record.wanted.replicate
+        if host in assigned or host in self._failures.get(shard, {}):
             return False
         if replicate == 1:
             return True
-        if having:
-            return cpu_model(self._record, having[0]) == groups[host]
+        if assigned:
+            return cpu_model(self._record, assigned[0]) == groups[host]
         return Counter(groups.values())[groups[host]] >= replicate
 
 
 def cpu_model(record: Record, host: str) -> str:
-    """Return the CPU model of a host, by which hosts are grouped."""
+    """Return the CPU model of a host; hosts are grouped by it."""
     facts = record.hosts.get(host)
     return (facts.cpu if facts else None) or UNKNOWN_CPU
 
 
 def remaining_time(shard: Shard, left: Left | None) -> Second:
-    """Return the expected time of what is left of a shard; None for all of it."""
+    """Return the expected time of the unfinished part of a shard; None is the whole shard."""
     return shard.seconds * (1 - left.done if left else 1.0)
 
 
@@ -251,19 +251,19 @@ def read_record(folder: Path) -> Record:
     """Return the record of a fleet's experiment.
 
     Raises:
-        UsageError: there is none, or another version of Slowdust wrote it.
+        UsageError: it does not exist, or another version of Slowdust wrote it.
         SlowdustError: it is damaged.
     """
     path = folder / FLEET_RECORD_FILE
     known = read_versioned(path, _AnySchema, SCHEMA)
     if known is None:
-        raise UsageError(f"there is no {path}")
+        raise UsageError(f"{path} does not exist")
     if known.schema < SCHEMA:
         versions = sorted({facts.slowdust for facts in known.hosts.values()})
         wrote = f"Slowdust {versions[-1]}" if versions else "an earlier Slowdust"
         raise UsageError(
-            f"{wrote} began '{folder.name.removesuffix(FLEET_SUFFIX)}' (fleet.json of schema "
-            f"{known.schema}, this one writes {SCHEMA}): resume it with that version, or choose "
+            f"{wrote} started '{folder.name.removesuffix(FLEET_SUFFIX)}' (fleet.json has schema "
+            f"{known.schema}, this version needs {SCHEMA}): resume it with that version, or choose "
             "another name"
         )
     record = read_versioned(path, Record, SCHEMA)

@@ -1,8 +1,8 @@
 """The fleet as a Ray cluster: the only module that imports Ray.
 
-Each node that offers the resource `slowdust_host` is a host. One actor holds that resource while an
-experiment is measured, so that no other experiment is placed on the host, and does one thing at a
-time. Ray finds the nodes, starts the actors, carries messages and builds, and reports lost nodes.
+Each node that offers the resource `slowdust_host` is a host. An actor holds the resource during an
+experiment, so that no other experiment is placed on the host, and executes one call at a time. Ray
+finds the nodes, starts the actors, carries messages and builds, and reports lost nodes.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ from slowdust.wording import first_line
 RESOURCE = "slowdust_host"
 _INSTALL = "--fleet needs Ray, which is not installed: pip install 'slowdust[fleet]'"
 _LOOPBACK_STAYS = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
-"""Where it is 0, Ray does not replace a loopback address by one that other machines reach."""
+"""If it is 0, Ray does not replace a loopback address by an external one."""
 _LOOK_EVERY: Second = 2.0
 _STOPS_WITHIN: Second = 30.0
 _FORGETS_WITHIN: Second = 60.0
-"""Time in which a host stops its servers and removes files."""
+"""Time for a host to stop its servers and remove files."""
 _ADDRESS = re.compile(r"(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):(\d{1,5})")
 _ANSWERS_WITHIN: Second = 10.0
 _SETTINGS = 4
-"""The type of the first frame that an HTTP/2 server sends (RFC 9113, 3.4)."""
+"""The type of the first frame from an HTTP/2 server (RFC 9113, 3.4)."""
 _FRAME_HEADER = 9
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, _SETTINGS, 0, 0, 0, 0, 0])
-"""The preface of an HTTP/2 client: the magic words and empty settings."""
+"""The preface of an HTTP/2 client: the magic string and empty settings."""
 
 _Answer = TypeVar("_Answer")
 _Pushed = list[tuple[build_transfer.PushedFolder, Any]]
@@ -57,7 +57,7 @@ _Pushed = list[tuple[build_transfer.PushedFolder, Any]]
 
 
 class _Host:
-    """A host, in a process of Ray's on its node."""
+    """A host, in a process of Ray on its node."""
 
     def facts(self) -> HostFacts:
         return hosts.host_facts()
@@ -79,13 +79,13 @@ class _Host:
 
 
 class RayCluster:
-    """A `Cluster` of the nodes of Ray."""
+    """A `Cluster` of Ray nodes."""
 
     def __init__(self, ray: Any) -> None:  # noqa: ANN401 - a module that may be absent
         self._ray = ray
         self._nodes: dict[str, str] = {}
         self._names: dict[str, str] = {}
-        """Id of a node -> its name, which it keeps whatever others join."""
+        """Id of a node -> its name, which does not change when other nodes join."""
         self._looked = -_LOOK_EVERY
         self._actors: dict[str, Any] = {}
         self._pushed: _Pushed = []
@@ -109,7 +109,7 @@ class RayCluster:
         self._pending[method.remote(replace(order, builds=self._builds), self._pushed)] = host
 
     def push(self, folders: Sequence[str], builds: Sequence[PushedBuild]) -> None:
-        """Put folders of the cache into Ray's object store; hosts take them before they measure."""
+        """Put folders of the cache into Ray's object store; hosts fetch them before measuring."""
         known = {pushed.folder for pushed, _ in self._pushed}
         for folder in folders:
             if folder not in known:
@@ -118,7 +118,7 @@ class RayCluster:
         self._builds += [build for build in builds if build not in self._builds]
 
     def forget(self, host: str, experiment: str) -> bool:
-        """Remove what a host has of an experiment, and release the host."""
+        """Remove a host's files of an experiment, and release the host."""
         if host not in self._actors or host in self._pending.values():
             self._start_actor(host)
         try:
@@ -138,7 +138,7 @@ class RayCluster:
             ready, _ = self._ray.wait(
                 list(self._pending), num_returns=len(self._pending), timeout=0, fetch_local=False
             )
-            # Messages that a lost host had left are no longer awaited.
+            # Pending messages of a host lost meanwhile are dropped.
             waiting = (each for each in ready if each in self._pending)
             said = [(self._pending[each], self._message(each)) for each in waiting]
         return [(host, message) for host, message in said if message is not None]
@@ -164,12 +164,12 @@ class RayCluster:
                 ready, late = self._ray.wait(late, num_returns=len(asked), timeout=within)
         finally:
             for reference in late:
-                # Not by force: a compiler would be left whose parent is killed.
+                # Not by force: killing a compiler's parent would leave the compiler running.
                 self._ray.cancel(reference)
             if late:
                 self._ray.wait(late, num_returns=len(late), timeout=_STOPS_WITHIN)
         answers: dict[str, _Answer | HostLost] = {
-            asked[reference]: HostLost(reason="it is busy: it did not answer in time")
+            asked[reference]: HostLost(reason="it did not answer in time: it is busy")
             for reference in late
         }
         for reference in ready:
@@ -191,7 +191,7 @@ class RayCluster:
         }
 
     def _message(self, awaited: Any) -> Message | None:  # noqa: ANN401
-        """Return a message of a host, None at the end of a stream."""
+        """Return a host's message, None at the end of a stream."""
         is_stream = isinstance(awaited, self._ray.ObjectRefGenerator)
         try:
             value = self._ray.get(next(awaited) if is_stream else awaited)
@@ -200,9 +200,9 @@ class RayCluster:
             return None
         except self._ray.exceptions.RayError as error:
             self._stop_actor(self._pending.pop(awaited))
-            has_ended = isinstance(error, self._ray.exceptions.RayActorError)
-            ended = "its process or its node has ended"
-            return HostLost(reason=ended if has_ended else _reason(error))
+            has_exited = isinstance(error, self._ray.exceptions.RayActorError)
+            exited = "its process or its node has exited"
+            return HostLost(reason=exited if has_exited else _reason(error))
         if not is_stream or isinstance(value, ShardEnded):
             del self._pending[awaited]
         assert isinstance(value, Message)
@@ -224,7 +224,7 @@ class RayCluster:
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """Raise the exception of a signal, which Ray makes an error of its own."""
+    """Raise the exception of a signal handler, which Ray wraps in an error of its own."""
     try:
         yield
     except SystemError as error:
@@ -232,9 +232,9 @@ def _interruptible() -> Iterator[None]:
 
 
 def name_hosts(nodes: Sequence[dict[str, Any]], names: Mapping[str, str]) -> dict[str, str]:
-    """Return name -> id of the nodes that measure. Each name can be one of a folder.
+    """Return name -> id of the measuring nodes. Names are valid names of folders.
 
-    `names` has those that nodes have already, by their ids.
+    `names` maps ids to the names that nodes have already.
     """
     measuring = [
         node for node in nodes if node["Alive"] and node["Resources"].get(RESOURCE, 0) >= 1
@@ -253,8 +253,8 @@ def connected(address: str) -> Iterator[RayCluster]:
     """Connect to a Ray cluster from one of its nodes.
 
     Raises:
-        UsageError: Ray is not installed, or this is no address.
-        SlowdustError: no cluster answers there.
+        UsageError: Ray is not installed, or the address is malformed.
+        SlowdustError: no cluster answers.
     """
     if is_loopback(_host_of(address)):
         os.environ.setdefault(_LOOPBACK_STAYS, "0")
@@ -273,12 +273,12 @@ def connected(address: str) -> Iterator[RayCluster]:
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except Exception as error:  # Ray's own are of many kinds, and most are plain RuntimeErrors
+    except Exception as error:  # Ray raises many types, mostly plain RuntimeErrors
         raise SlowdustError(
-            f"no cluster can be used at {address}: {_reason(error)} (a cluster with "
-            "authentication wants RAY_AUTH_MODE=token and its RAY_AUTH_TOKEN)"
+            f"cannot use a cluster at {address}: {_reason(error)} (a cluster with authentication "
+            "needs RAY_AUTH_MODE=token and RAY_AUTH_TOKEN)"
         ) from error
-    signal.signal(signal.SIGTERM, before)  # Ray leaves at once
+    signal.signal(signal.SIGTERM, before)  # Ray's handler exits immediately
     try:
         yield RayCluster(ray)
     finally:
@@ -286,12 +286,12 @@ def connected(address: str) -> Iterator[RayCluster]:
 
 
 def check_reachable(address: str) -> None:
-    """Refuse an address where no cluster answers, for which Ray would wait for minutes.
+    """Refuse an address without a cluster; Ray would wait for minutes.
 
-    Ray speaks gRPC, whose servers greet every client. With TLS it is left to Ray.
+    Ray speaks gRPC, whose servers greet every client. Connections with TLS are left to Ray.
 
     Raises:
-        SlowdustError: nothing listens there, or something else does.
+        SlowdustError: nothing listens there, or another kind of server does.
     """
     host, port = _host_of(address), int(address.rpartition(":")[2])
     is_encrypted = os.environ.get("RAY_USE_TLS", "0") not in ("", "0")
@@ -301,13 +301,13 @@ def check_reachable(address: str) -> None:
             answer = b"" if is_encrypted else server.recv(_FRAME_HEADER)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise SlowdustError(f"no cluster is at {address}: {reason}") from error
+        raise SlowdustError(f"no cluster at {address}: {reason}") from error
     if not is_encrypted and (len(answer) < _FRAME_HEADER or answer[3] != _SETTINGS):
-        raise SlowdustError(f"no cluster is at {address}: what listens there is not Ray")
+        raise SlowdustError(f"no cluster at {address}: the server there is not Ray")
 
 
 def is_open(address: str) -> bool:
-    """Return whether other machines reach a cluster that asks nobody for a token."""
+    """Return whether other machines can reach a cluster without authentication."""
     return not is_loopback(_host_of(address)) and os.environ.get("RAY_AUTH_MODE") != "token"
 
 
@@ -315,14 +315,14 @@ def _host_of(address: str) -> str:
     match = _ADDRESS.fullmatch(address)
     if match is None or not 0 < int(match[2]) < 65536:
         raise UsageError(
-            f"'{address}' is no address of a cluster: write HOST:PORT, for example "
+            f"'{address}' is not an address of a cluster: write HOST:PORT, for example "
             f"{DEFAULT_ADDRESS}"
         )
     return match[1]
 
 
 def _reason(error: BaseException) -> str:
-    """Return the last sentence of an error of Ray's, which has a trace before it."""
+    """Return the first sentence of a Ray error, without the trace."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     cause = getattr(error, "cause", None)
     if isinstance(cause, Exception) and str(cause):

@@ -1,7 +1,7 @@
-"""Cutting an experiment into shards, each measured on one host.
+"""Splitting an experiment into shards, each measured on one host.
 
-What is compared never leaves its host: a shard has all contenders, and measures whole tests. Tests
-on data that others have aged stay with these, in their order.
+A comparison never spans hosts: a shard has all contenders, and measures whole tests. Tests on aged
+data stay together with the tests that age it, in order.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.units import Second
 
 _MOST_PER_HOST = 10
-"""Most shards per host; each loads its servers anew."""
+"""Most shards per host; each starts and loads its servers."""
 _LATER = 1.03
-"""Most time of more shards / the shortest time: small shards lose less with a host, and leave work
-for a host that joins late."""
+"""Largest acceptable duration with more shards, relative to the shortest: small shards lose less
+with a host, and leave work for hosts that join late."""
 
 
 class Shard(msgspec.Struct, kw_only=True, frozen=True):
@@ -30,19 +30,19 @@ class Shard(msgspec.Struct, kw_only=True, frozen=True):
 
     name: str = ""
     seconds: Second = 0.0
-    """The time that it is expected to take."""
+    """The expected duration."""
     tests: list[str]
     clients: list[int]
     only: list[str] = []
-    """The tests that are measured; the others age the data. All if it is empty."""
+    """The tests to measure; other tests age the data. All if it is empty."""
     budget: Second | None = None
     """The share of the experiment's budget; None for long steps without a budget."""
     starts: int | None = None
-    """Starts of the servers; None where the benchmark decides."""
+    """Starts of the servers; None if the benchmark decides."""
 
     @property
     def what(self) -> str:
-        """What it measures: 'scan and 2 more at 1, 8'."""
+        """The tests and clients: 'scan and 2 more at 1, 8'."""
         others = len(self.tests) - 1
         tests = self.tests[0] + (f" and {others} more" if others else "")
         return f"{tests} at {', '.join(map(str, self.clients))}"
@@ -54,19 +54,19 @@ class _Unit(NamedTuple):
     tests: tuple[str, ...]
     clients: tuple[int, ...]
     steps: int
-    """Tests that are measured, times the numbers of clients."""
+    """Measured tests times numbers of clients."""
 
 
 def refuse(spec: Spec) -> None:
-    """Refuse what a fleet cannot measure.
+    """Refuse experiments that a fleet cannot measure.
 
     Raises:
-        UsageError: a calibration, or a server that runs already.
+        UsageError: a calibration, or a running server.
     """
     if spec.is_calibration:
         raise UsageError("--fleet: `slowdust fleet calibrate` calibrates the hosts of a fleet")
     if spec.has_running_servers:
-        raise UsageError("--fleet: a server that runs already is measured from one host alone")
+        raise UsageError("--fleet: a running server can be measured from one host only")
 
 
 def cut(
@@ -76,11 +76,11 @@ def cut(
     replicate: int = 1,
     first: int = 1,
 ) -> list[Shard]:
-    """Return the shards of an experiment, each of which `replicate` of the hosts measure.
+    """Return the shards of an experiment; `replicate` of the hosts measure each.
 
-    Of the ways to cut it, the one with the most shards is taken that is expected to end at most 3%
-    later than the first. `seconds_of` returns the time of a specification on a host, `first` is the
-    number of the first shard.
+    Among the ways to split it, the one with the most shards is chosen that is expected to finish at
+    most 3% later than the fastest. `seconds_of` returns the duration of a specification on a host,
+    `first` is the number of the first shard.
     """
     known: dict[tuple[int, int], Second] = {}
 
@@ -107,7 +107,7 @@ def cut(
 
 
 def time_to_end(waiting: Collection[Second], busy: Sequence[Second]) -> Second:
-    """Return when the last shard ends, if each host takes the longest that waits.
+    """Return the time until the last shard finishes, if each host takes the longest waiting one.
 
     `busy` is the time until each host is free.
     """
@@ -119,7 +119,7 @@ def time_to_end(waiting: Collection[Second], busy: Sequence[Second]) -> Second:
 
 
 def _units(spec: Spec) -> list[_Unit]:
-    """Return the tests that can be measured apart, at each number of clients where that can be."""
+    """Return the tests that can be measured separately, at each number of clients if possible."""
     tests, levels = spec.chosen_tests(), tuple(spec.clients)
     measured = spec.tests_to_measure()
 
@@ -143,7 +143,7 @@ def _units(spec: Spec) -> list[_Unit]:
 
 
 def _merged(spec: Spec, units: Sequence[_Unit], number: int) -> Iterator[Shard]:
-    """Yield about `number` shards, each at the same numbers of clients, of about equal size."""
+    """Yield about `number` shards of about equal size, each at one set of numbers of clients."""
     by_clients: dict[tuple[int, ...], list[_Unit]] = {}
     for unit in units:
         by_clients.setdefault(unit.clients, []).append(unit)
@@ -172,10 +172,10 @@ def _merged(spec: Spec, units: Sequence[_Unit], number: int) -> Iterator[Shard]:
 def shard_spec(
     spec: Spec, shard: Shard, name: str, *, done: float = 0.0, starts: int | None = None
 ) -> Spec:
-    """Return the specification of a shard, as an experiment of a name.
+    """Return the specification of a shard, as an experiment with this name.
 
-    `done` is the share of the shard that other hosts have measured, `starts` the starts that are
-    left then.
+    `done` is the share of the shard that other hosts have measured, `starts` the number of
+    remaining starts.
     """
     changes: dict[str, object] = {
         "name": name,

@@ -1,4 +1,4 @@
-"""The view of a fleet on standard error: events, and how far it has come."""
+"""The view of a fleet on standard error: events and progress."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PLAIN_EVERY: Second = 10.0
 
 
 class FleetView:
-    """Prints lines; in a terminal the last one is the state."""
+    """Prints lines; on a terminal the last line is the state."""
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
@@ -31,7 +31,7 @@ class FleetView:
         self._console.print(warning, style="yellow", highlight=False, markup=False)
 
     def show(self, state: str) -> None:
-        """Show the state in one line; called again and again."""
+        """Show the state in one line; called repeatedly."""
         if self._console.is_terminal:
             self._status.update(visible(state))
         elif time.monotonic() - self._shown >= _PLAIN_EVERY:
@@ -39,11 +39,11 @@ class FleetView:
             self.event(f"  {state}")
 
 
-OpenView = Callable[[], AbstractContextManager[FleetView]]
+OpenFleetView = Callable[[], AbstractContextManager[FleetView]]
 
 
 @contextmanager
-def watching_fleet() -> Iterator[FleetView]:
+def open_fleet_view() -> Iterator[FleetView]:
     console = Console(stderr=True, soft_wrap=True)
     with console.status("") as status:
         yield FleetView(console, status)

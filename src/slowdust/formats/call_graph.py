@@ -1,4 +1,4 @@
-"""Functions as profilers name them, and the call graph that profiles are made of."""
+"""Function names as profilers print them, and the call graphs of profiles."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from typing import NamedTuple
 from slowdust.store.profile import Calls, FunctionCost, calls_between
 
 NO_SYMBOLS = "(no symbols)"
-"""Stands for all functions of an object that have no names."""
+"""Name for all functions without a symbol in an object."""
 SMALLEST_SHARE = 0.0001
-"""Share of the whole cost below which a call stack is cut: its cost is its caller's."""
+"""Share of the whole cost below which a call stack is cut and its cost added to its caller's."""
 _DIGITS = 5
-"""Significant digits of numbers of calls, which makes their part of a stored profile smaller."""
+"""Significant digits of numbers of calls; few digits make stored profiles smaller."""
 LEAST_OF_OBJECT = 0.001
-"""Share of the whole cost below which it is not told that an object has no symbols."""
+"""Share of the whole cost below which an object without symbols is not reported."""
 _CLONE = re.compile(
     r"""(?:
         \s\[clone\s[^\]]*\]                                   # as a demangler prints the others
@@ -31,7 +31,7 @@ _ADDRESS = re.compile(r"0x[0-9a-f]+$|\?\?\?$|\[unknown\]$")
 
 
 def folded_name(name: str) -> str:
-    """Return a function's name without what compilers append to clones of it.
+    """Return a function's name without the suffixes that compilers append to clones.
 
     `f.part.0`, `f.constprop.1.isra.0`, `f.cold` and `f() [clone .part.0]` become `f` or `f()`.
     """
@@ -39,16 +39,16 @@ def folded_name(name: str) -> str:
 
 
 def plain_name(name: str) -> str:
-    """Return a demangled C++ name without return type and parameters; other names as they are.
+    """Return a demangled C++ name without return type and parameters; other names unchanged.
 
-    A function keeps this name where its parameters change, and all functions that are overloaded
-    under one name share it: 'bool T::f<int>(int) const' becomes 'T::f<int>'.
+    A function keeps this name if its parameters change, and overloaded functions share it: 'bool
+    T::f<int>(int) const' becomes 'T::f<int>'.
     """
     end = name.rfind(")")
     if end < 0 or name[end + 1 :] not in _QUALIFIERS:
         return name
     depth, start = 1, end
-    while depth and start >= 0:  # to the parenthesis that the last one closes
+    while depth and start >= 0:  # to the matching opening parenthesis
         start -= 1
         depth += (name[start : start + 1] == ")") - (name[start : start + 1] == "(")
     if start <= 0 or name[:start].endswith("operator"):
@@ -65,14 +65,14 @@ def plain_name(name: str) -> str:
 
 
 def has_name(name: str) -> bool:
-    """Return whether a function's name is one, not an address or `???` in its place."""
+    """Return whether a function has a name instead of an address or `???`."""
     return _ADDRESS.match(name) is None
 
 
 def object_name(path: str) -> str:
-    """Return the file name of an object, without directories: of '/usr/lib/libc.so.6' 'libc.so.6'.
+    """Return the file name of an object, without directories: 'libc.so.6' for '/usr/lib/libc.so.6'.
 
-    `???`, which stands for code of no file, is returned as it is.
+    `???`, which stands for code outside of files, is unchanged.
     """
     return path.rsplit("/", 1)[-1] or "???"
 
@@ -81,42 +81,42 @@ class Function(NamedTuple):
     """A function at one level of recursion."""
 
     name: str
-    """Name, with parameters where it is demangled; the address where there is no symbol."""
+    """Name, including parameters if demangled; the address if there is no symbol."""
     object: str
     level: int
-    """1, or 2 where the function is already being carried out further out."""
+    """1, or 2 if the function is already running in an outer call."""
 
     @property
     def shown(self) -> tuple[str, str]:
-        """The name and the object that it is counted under."""
+        """The name and the object under which it is counted."""
         return (plain_name(self.name) if has_name(self.name) else NO_SYMBOLS), self.object
 
     @property
     def frame(self) -> str:
-        """The function as a frame of a call stack; without a name it is called by its object."""
+        """The function as a frame of a call stack; without a name, the object's name."""
         name = plain_name(self.name) if has_name(self.name) else f"[{self.object}]"
         return name.replace(";", ",")
 
 
 @dataclass
 class CallGraph:
-    """Own costs of functions, and of each caller's calls of each callee with all they call."""
+    """Own costs of functions, and inclusive costs of calls by caller and callee."""
 
     own: dict[Function, int] = field(default_factory=lambda: defaultdict(int))
     calls: dict[Function, dict[Function, int]] = field(default_factory=lambda: defaultdict(dict))
     counts: Counter[tuple[Function, Function]] = field(default_factory=Counter)
     """(Caller, callee) -> number of calls."""
     hidden: set[Function] = field(default_factory=set)
-    """Functions that are not shown; what they call is their callers'."""
+    """Functions that are not shown; their callees are attributed to their callers."""
 
     def add_calls(self, caller: Function, callee: Function, count: int, cost: int) -> None:
-        """Add calls of a callee by a caller, with the cost of all that they did."""
+        """Add calls of a callee by a caller, with their inclusive cost."""
         calls = self.calls[caller]
         calls[callee] = calls.get(callee, 0) + cost
         self.counts[caller, callee] += count
 
-    def leave_out(self, unwanted: Callable[[Function], bool]) -> None:
-        """Hide functions, whose own costs are not counted; what they call stays."""
+    def exclude(self, unwanted: Callable[[Function], bool]) -> None:
+        """Hide functions and their own costs; their callees stay."""
         self.hidden = {function for function in self._all() if unwanted(function)}
 
     @property
@@ -127,9 +127,9 @@ class CallGraph:
     def functions(self, operations: int) -> list[FunctionCost]:
         """Return all functions per operation, the largest own cost first.
 
-        Levels of recursion are one function, whose inclusive cost is that of its outermost level,
-        which contains all others. Where several functions are counted under one name, it is the
-        cost of the call stacks that have one of them, for which see `stacks`.
+        Levels of recursion are one function, with the inclusive cost of the outermost level, which
+        contains the others. If several functions are counted under one name, it is the cost
+        of the call stacks with any of them (see `stacks`).
         """
         shown: dict[tuple[str, str], list[Function]] = defaultdict(list)
         for function in self._all() - self.hidden:
@@ -146,7 +146,7 @@ class CallGraph:
         return sorted(costs, key=lambda cost: (-cost.own, cost.name, cost.object))
 
     def calls_of(self, functions: Sequence[FunctionCost], operations: int) -> list[Calls]:
-        """Return the calls per operation between `functions`, which are all that are shown."""
+        """Return the calls per operation between `functions`, which are all shown functions."""
         shown: Counter[tuple[tuple[str, str], tuple[str, str]]] = Counter()
         for (caller, callee), count in self.counts.items():
             if caller.shown != callee.shown and not self.hidden & {caller, callee}:
@@ -157,21 +157,21 @@ class CallGraph:
         return calls_between(functions, per_operation)
 
     def stacks(self, operations: int) -> dict[str, float]:
-        """Return call stacks -> own cost per operation, which add up to the total.
+        """Return call stack -> own cost per operation; the costs add up to the total.
 
-        The graph knows callers and callees, not whole stacks: where a function has several
-        callers, each gets a share of what it calls in proportion to the cost of its calls. That
-        is exact where every function has one caller. A call of a function that is already in the
-        stack is left out, and its cost is shared by what else the function does. A stack of less
-        than `SMALLEST_SHARE` of the total is cut, and its cost is its caller's.
+        The graph has callers and callees, but no whole stacks. If a function has several callers,
+        each gets a share of its callees in proportion to the cost of its calls, which is exact only
+        if every function has one caller. Calls of a function already in the stack are dropped, and
+        their cost is divided among the function's other work. A stack with less than
+        `SMALLEST_SHARE` of the total is cut, and its cost added to its caller's.
         """
         stacks = self._walk().own
         return {";".join(path): cost / operations for path, cost in stacks.items() if path and cost}
 
     def unnamed_objects(self) -> list[str]:
-        """Return the objects most of whose own cost is in functions without names, sorted.
+        """Return the objects with most of their own cost in functions without names, sorted.
 
-        One of less than `LEAST_OF_OBJECT` of the total is left out.
+        Objects with less than `LEAST_OF_OBJECT` of the total are skipped.
         """
         costs: dict[str, int] = defaultdict(int)
         unnamed: dict[str, int] = defaultdict(int)
@@ -192,7 +192,7 @@ class CallGraph:
         return self.own.get(function, 0) + of_others
 
     def _walk(self) -> _Walk:
-        """Walk from the functions that nothing called in the window to all that they call."""
+        """Walk all calls from the functions that were not called within the window."""
         rest = {function: self._inclusive(function) for function in self._all()}
         for caller, calls in self.calls.items():
             for callee, cost in calls.items():
@@ -213,11 +213,11 @@ class _Walk:
     own: dict[tuple[str, ...], float] = field(default_factory=lambda: defaultdict(float))
     """Path of names, the outermost first -> own cost."""
     inclusive: dict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
-    """Name and object -> cost of the calls that are not inside of another call of it."""
+    """Name and object -> cost of its calls outside of other calls of it."""
     _entered: Counter[Function | tuple[str, str]] = field(default_factory=Counter)
 
     def enter(self, function: Function, cost: float, path: tuple[str, ...]) -> None:
-        """Share `cost` among the function itself and what it calls, which are entered."""
+        """Divide `cost` between the function itself and its callees, and enter these."""
         hidden = function in self.graph.hidden
         inside = path if hidden else (*path, function.frame)
         calls = {

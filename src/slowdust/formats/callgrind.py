@@ -1,9 +1,9 @@
-"""Output of valgrind's callgrind: the call graph of one window, as `callgrind.out` files have it.
+"""Output of valgrind's callgrind: the call graph of one window, from `callgrind.out` files.
 
-The format is that of the manual of valgrind, chapter "Callgrind Format Specification". Names are
-written once and then by number, `fn=(12) name` and `fn=(12)`; a line of cost is a position and a
-number for each event, without the zeros at its end; the line behind `calls=` has the cost of the
-calls with all that they called.
+The format is described in valgrind's manual, chapter "Callgrind Format Specification". Names are
+written once and then referenced by number, `fn=(12) name` and `fn=(12)`. A cost line is a position
+and a number for each event, without trailing zeros. The line after `calls=` has the inclusive cost
+of the calls.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from slowdust.formats.call_graph import CallGraph, Function, folded_name, object
 from slowdust.store.profile import Profile
 
 INSTRUCTIONS = "Ir"
-"""Callgrind's event of an instruction that was carried out."""
+"""Callgrind's event for executed instructions."""
 
 _POSITION = frozenset("0123456789+-*")
-"""First letters of a line of cost, whose position may be relative to the last."""
+"""First characters of a cost line; its position may be relative to the previous one."""
 _LEVEL = re.compile(r"'(\d+)$")
 _NAME = re.compile(r"\((\d+)\)(?: (.*))?$", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a file says about itself."""
+    """The header of a file."""
 
     process: int
     """Process id."""
     thread: int
     """Number of the thread, from 1 in each process."""
     trigger: str
-    """Reason of the dump: 'Program termination', or the words that the program gave."""
+    """Reason of the dump: 'Program termination', or the program's own words."""
     events: dict[str, int]
-    """Event (`Ir`: instructions; `sysCount`: system calls) -> its number in the whole file."""
+    """Event (`Ir`: instructions; `sysCount`: system calls) -> total of the file."""
 
 
 def read_header(text: str) -> Header:
-    """Return what a file says about itself.
+    """Read the header of a file.
 
     Raises:
-        SlowdustError: it is not a whole file of callgrind.
+        SlowdustError: it is not a complete callgrind file.
     """
     fields: dict[str, str] = {}
     trigger = ""
@@ -65,11 +65,11 @@ def read_header(text: str) -> Header:
             events=dict(zip(names, numbers + [0] * len(names), strict=False)),
         )
     except (KeyError, ValueError) as error:
-        raise SlowdustError(f"not a whole file of callgrind: {error}") from error
+        raise SlowdustError(f"not a complete callgrind file: {error}") from error
 
 
 def read_totals(text: str) -> dict[str, int]:
-    """Return the events of a whole file; raise SlowdustError as `read_header`."""
+    """Return the total of each event; raise SlowdustError as `read_header`."""
     return read_header(text).events
 
 
@@ -82,18 +82,18 @@ def read_profile(
     contender: str,
     operations: int,
 ) -> Profile:
-    """Return the profile of a window from the files of its processes and threads, added up.
+    """Return the profile of a window, added up over the files of its processes and threads.
 
-    Costs are instructions per operation. The library by which Slowdust gives its orders is left
-    out: its own costs, not what it calls.
+    Costs are instructions per operation. The own costs of the library through which Slowdust
+    controls counting are excluded; its callees are included.
 
     Raises:
-        SlowdustError: a text is not a whole file of callgrind.
+        SlowdustError: a text is not a complete callgrind file.
     """
     graph = CallGraph()
     for text in texts:
         _add(graph, text)
-    graph.leave_out(is_slowdust)
+    graph.exclude(is_slowdust)
     functions = graph.functions(operations)
     return Profile(
         benchmark=benchmark,
@@ -111,32 +111,32 @@ def read_profile(
 
 
 def is_slowdust(function: Function) -> bool:
-    """Return whether a function is of the library that Slowdust loads into servers to count."""
+    """Return whether a function is from the library that Slowdust loads into servers to count."""
     return re.match(r"count-[0-9a-f]+\.so$", function.object) is not None
 
 
 def _add(graph: CallGraph, text: str) -> None:
     """Add a file to a graph.
 
-    Files and lines of the source are of no use here: a function's cost is the sum over the files
-    that were inlined into it (`fi=`, `fe=`).
+    Source files and lines are ignored: a function's cost is the sum over the files that were
+    inlined into it (`fi=`, `fe=`).
     """
     header = read_header(text)
     if not re.search(r"^totals: ", text, re.MULTILINE):
-        raise SlowdustError("not a whole file of callgrind: it has no end")
+        raise SlowdustError("not a complete callgrind file: its end is missing")
     try:
         _add_body(graph, text, list(header.events).index(INSTRUCTIONS) + 1)
     except (KeyError, ValueError) as error:
-        raise SlowdustError(f"not a whole file of callgrind: {error}") from error
+        raise SlowdustError(f"not a complete callgrind file: {error}") from error
 
 
 def _add_body(graph: CallGraph, text: str, event: int) -> None:
-    """Add all functions and calls of a file; `event` is the column of the instructions."""
+    """Add the functions and calls of a file; `event` is the column of instructions."""
     known: dict[tuple[str, str], str] = {}
-    """Names of objects and functions by the numbers that stand for them."""
+    """Kind and number -> name of an object or function."""
 
     def named(kind: str, value: str) -> str:
-        """Return the name of `(12)`, `(12) name` or `name`."""
+        """Return the name in `(12)`, `(12) name` or `name`."""
         if (match := _NAME.match(value)) is None:
             return value
         if match[2] is not None:
@@ -172,7 +172,7 @@ def _add_body(graph: CallGraph, text: str, event: int) -> None:
 
 
 def _function(name: str, object_: str) -> Function:
-    """Return the function of a name, whose suffix `'2` is its level of recursion."""
+    """Return the function with this name; the suffix `'2` is its recursion level."""
     level = _LEVEL.search(name)
     return Function(
         name=folded_name(_LEVEL.sub("", name)),

@@ -1,4 +1,4 @@
-"""Sizes in ELF files: read from their headers, so that nothing of them is run or copied."""
+"""Sizes of ELF files, read from their headers without running or copying them."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ _SECTION_HEADER_BYTES = 64
 _FUNCTION = 2
 """STT_FUNC of the ELF specification."""
 _UNDEFINED = 0
-"""SHN_UNDEF: a symbol of another file."""
+"""SHN_UNDEF: a symbol defined in another file."""
 _DROPPED_TYPES = ("SHT_SYMTAB", "SHT_REL", "SHT_RELA", "SHT_STRTAB", "SHT_NULL", "SHT_GROUP")
-"""Types of sections outside the memory image that a stripped file does not have."""
+"""Types of sections outside the memory image that a stripped file lacks."""
 _DEBUG = (".debug", ".zdebug", ".gdb_index", ".stab", ".line", ".gnu.debuglto_")
 _MAGIC = b"\x7fELF"
 
 
 def is_elf(path: Path) -> bool:
-    """Return whether a file begins as ELF files do; raise OSError if it cannot be read."""
+    """Return whether a file begins like ELF files; raise OSError if it cannot be read."""
     with path.open("rb") as file:
         return file.read(len(_MAGIC)) == _MAGIC
 
 
 def is_static(path: Path) -> bool:
-    """Return whether a file is a program that the dynamic loader has nothing to do with.
+    """Return whether a file is a program that does not use the dynamic loader.
 
     Raises OSError if it cannot be read.
     """
@@ -42,11 +42,11 @@ def is_static(path: Path) -> bool:
 
 
 def read_sizes(path: Path) -> tuple[ServerSizes, tuple[str, ...]]:
-    """Read the sizes of a 64-bit ELF file, and the names of the libraries that it is linked with.
+    """Read the sizes of a 64-bit ELF file, and the names of its shared libraries.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: it is no such file, or damaged.
+        ValueError: it is not a 64-bit ELF file, or damaged.
     """
     try:
         with path.open("rb") as file:
@@ -55,7 +55,7 @@ def read_sizes(path: Path) -> tuple[ServerSizes, tuple[str, ...]]:
                 raise ValueError(f"{path} is not a 64-bit ELF file")
             return _sizes(elf, path.stat().st_size), _needed(elf)
     except ELFError as error:
-        raise ValueError(f"{path} is not an ELF file that can be read: {error}") from error
+        raise ValueError(f"{path} is not a readable ELF file: {error}") from error
 
 
 def _sizes(elf: Any, file_bytes: int) -> ServerSizes:  # noqa: ANN401 - the library has no types
@@ -90,9 +90,9 @@ def _needed(elf: Any) -> tuple[str, ...]:  # noqa: ANN401
 
 
 def _stripped(elf: Any, sections: list[Any]) -> int:  # noqa: ANN401
-    """Return the size that strip(1) would leave: it does not move what is loaded.
+    """Return the size after strip(1), which does not move the memory image.
 
-    Behind that come the sections that are kept, their names, and the table of sections.
+    The kept sections, their names and the section table follow the memory image.
     """
     end = max(
         (header["p_offset"] + header["p_filesz"] for header in elf.iter_segments()),
@@ -107,7 +107,7 @@ def _stripped(elf: Any, sections: list[Any]) -> int:  # noqa: ANN401
             end = _aligned(end, section["sh_addralign"]) + section["sh_size"]
             kept.append(section)
     names = {*(section.name for section in kept), ".shstrtab"}
-    # In the table of names '.text' is the end of '.rela.text'.
+    # In the table of names '.text' shares the end of '.rela.text'.
     own = {name for name in names if not any(o != name and o.endswith(name) for o in names)}
     end += 1 + sum(len(name) + 1 for name in own)
     return _aligned(end, 8) + (len(kept) + 2) * _SECTION_HEADER_BYTES
@@ -118,7 +118,7 @@ def _aligned(offset: int, alignment: int) -> int:
 
 
 def _symbols(elf: Any) -> tuple[int | None, int | None]:  # noqa: ANN401
-    """Return the numbers of defined symbols and functions; None without a symbol table."""
+    """Return the numbers of defined symbols and of functions; None without a symbol table."""
     table = elf.get_section_by_name(".symtab")
     if table is None:
         return None, None

@@ -1,4 +1,4 @@
-"""Samples as `perf script -F period,ip,sym,dso` prints them: call stacks, the innermost first.
+"""Samples printed by `perf script -F period,ip,sym,dso`: call stacks, the innermost frame first.
 
 A sample is a line with its period, a line for each frame (address, symbol, object in parentheses),
 and an empty line.
@@ -20,9 +20,9 @@ from slowdust.formats.call_graph import (
 from slowdust.store.profile import FunctionCost, Profile
 
 FIELDS = "period,ip,sym,dso"
-"""The fields that perf is asked for."""
+"""The fields requested from perf."""
 KERNEL = "kernel"
-"""The object of the kernel's own functions."""
+"""Object name for functions of the kernel."""
 _FRAME = re.compile(r"^\s*[0-9a-f]+ (.+?) \(([/\[].*?)(?: \(deleted\))?\)$", re.MULTILINE)
 _NAMES_OF_KERNEL = ("[kernel.kallsyms]", "[kernel.vmlinux]", "[guest.kernel.kallsyms]")
 
@@ -30,8 +30,8 @@ _NAMES_OF_KERNEL = ("[kernel.kallsyms]", "[kernel.vmlinux]", "[guest.kernel.kall
 def read_samples(text: str) -> Iterator[tuple[int, list[Function]]]:
     """Yield the period and the call stack of each sample, the outermost function first.
 
-    Frames of one object without symbols that follow each other are one frame. A sample without a
-    stack is left out.
+    Consecutive frames of one object without symbols become one frame. Samples without a stack are
+    skipped.
     """
     for block in text.split("\n\n"):
         header, _, body = block.strip("\n").partition("\n")
@@ -49,7 +49,7 @@ def read_samples(text: str) -> Iterator[tuple[int, list[Function]]]:
 def read_profile(
     text: str, *, benchmark: str, test: str, clients: int, contender: str, operations: int
 ) -> Profile:
-    """Return the profile of samples that were taken while so many operations were carried out.
+    """Return the profile of samples taken during `operations` operations.
 
     Periods are nanoseconds of CPU time: the cost of a function per operation is the sum of the
     periods of its samples / operations. A recursive function counts once in a sample.

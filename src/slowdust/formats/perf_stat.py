@@ -1,8 +1,8 @@
 """The output of `perf stat -x,`: one line for each event.
 
-A line has the count, its unit, the event, the time that the counter ran in nanoseconds, and the
-share of the window that this is (perf-stat(1), section "CSV FORMAT"). Hybrid processors have a line
-for each kind of core (`cpu_core/instructions/u`), which are added up.
+A line has the count, its unit, the event, the time that the counter ran in nanoseconds, and this
+time as a share of the window (perf-stat(1), section "CSV FORMAT"). Hybrid processors have a line
+for each kind of core (`cpu_core/instructions/u`); these are added up.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from slowdust.text import is_number
 SEPARATOR = ","
 _VALUE, _EVENT, _SHARE = 0, 2, 4
 _WHOLE_WINDOW = 99.5
-"""Percentage of the window from which on a counter ran all of it, but for rounding. perf scales
-what it counted in a smaller part of the window: that is an estimate, not a count."""
+"""Least percentage of the window, allowing for rounding, at which a counter ran throughout. For
+less, perf scales the count, which makes it an estimate."""
 _HYBRID = re.compile(r"cpu_\w+/([^/]+?)(?::(\w+))?/(\w*)")
 
 
 def read_events(text: str) -> dict[str, float]:
-    """Return event -> count, clocks in milliseconds; events as they were asked for, modifiers too.
+    """Return event -> count, clocks in milliseconds; events are named as requested, with modifiers.
 
-    What the processor does not have, what did not run, and what ran for a part of the window is
-    absent. Lines of another form, such as messages of perf, are skipped.
+    Events that the processor lacks, that did not run, or that ran for a part of the window are
+    skipped, and so are other lines, such as messages of perf.
     """
     events: dict[str, float] = {}
     for line in text.splitlines():
@@ -41,6 +41,6 @@ def _event(name: str) -> str:
     hybrid = _HYBRID.fullmatch(name)
     if hybrid is None:
         return name
-    event, inside, behind = hybrid.groups()
-    modifier = inside or behind
+    event, inside, after = hybrid.groups()
+    modifier = inside or after
     return f"{event}:{modifier}" if modifier else str(event)

@@ -1,9 +1,10 @@
-"""Plans as servers print them, read as trees of operators.
+"""Read plans printed by servers as trees of operators.
 
-Plans of Postgres are JSON documents and the text of EXPLAIN. A document is written as the text
-first, in the words of `EXPLAIN (COSTS OFF)`, so that there is one reader; of MySQL and MariaDB the
-driver's line for each table of the tabular EXPLAIN; of SQLite, and of FerretDB over it, EXPLAIN
-QUERY PLAN's steps, a line each; of MongoDB the driver's line for each stage, its inputs indented.
+A plan of Postgres is a JSON document or the text of EXPLAIN. A document is first written as text,
+as by `EXPLAIN (COSTS OFF)`, so one reader is enough. Plans of MySQL and MariaDB have a line from
+the driver for each table of the tabular EXPLAIN; plans of SQLite, and of FerretDB on SQLite, the
+steps of EXPLAIN QUERY PLAN, a line each; plans of MongoDB a line from the driver for each stage,
+with its inputs indented.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import msgspec
 
 @dataclass(frozen=True)
 class PlanNode:
-    """An operator with its inputs, and the words that its server has for it.
+    """An operator with its inputs, in the server's words.
 
     The root of a plan that is a list of steps has neither an operator nor lines.
     """
@@ -28,42 +29,43 @@ class PlanNode:
     operator: str
     """The server's word: 'Index Scan', 'Hash Join', 'ref', 'SEARCH', 'IXSCAN'."""
     lines: tuple[str, ...] = ()
-    """The node's own lines as the server prints them, indented; those of its inputs follow."""
+    """The node's own lines as printed by the server, indented; its inputs' lines follow."""
     relation: str = ""
-    """The table, function or CTE that it reads or changes, where the server prints that."""
+    """The table, function or CTE that it reads or changes, if the server prints it."""
     alias: str = ""
-    """The name that it has in the statement."""
+    """The relation's name in the statement."""
     index: str = ""
     join: str = ""
-    """The kind of a join, but for inner ones: 'Left', 'Semi'; of MySQL the algorithm of its join
+    """The kind of a join, except inner joins: 'Left', 'Semi'; for MySQL, the algorithm of the join
     buffer."""
     role: str = ""
-    """What it is to the node above, unless an input: 'SubPlan 1', 'CTE c', 'dependent subquery'."""
+    """The node's role in its parent, unless an input: 'SubPlan 1', 'CTE c', 'dependent
+    subquery'."""
     conditions: tuple[tuple[str, str], ...] = ()
     """Conditions and keys with their placement: ('Index Cond', '(id = 5)')."""
     remarks: tuple[str, ...] = ()
-    """All else that tells how it works: 'Using filesort', 'COVERING'."""
+    """Other facts about the execution: 'Using filesort', 'COVERING'."""
     workers: int = 0
-    """Parallel workers that are planned."""
+    """Planned parallel workers."""
     children: tuple[PlanNode, ...] = ()
 
     def walk(self) -> Iterator[PlanNode]:
-        """Yield the node and all beneath it, in the order in which a server prints them."""
+        """Yield the node and its descendants, in the order that a server prints them."""
         yield self
         for child in self.children:
             yield from child.walk()
 
 
 def _tree(nodes: Sequence[tuple[int, PlanNode]]) -> PlanNode:
-    """Return the tree of nodes, each with the column at which it begins.
+    """Return the tree of nodes, each given with its column.
 
-    A node belongs to the last one before it that begins further to the left. Where several are
-    leftmost, they are below a root without an operator.
+    A node belongs to the last preceding node further to the left. If several nodes are leftmost,
+    they get a root without an operator.
     """
     left = deque(nodes)
 
     def siblings(beyond: int) -> tuple[PlanNode, ...]:
-        """Take the next nodes, as long as they begin further to the right than `beyond`."""
+        """Take the next nodes while they begin further to the right than `beyond`."""
         taken: list[PlanNode] = []
         while left and left[0][0] > beyond:
             column, node = left.popleft()
@@ -92,14 +94,14 @@ _IN_HEADING = frozenset(
 _NOT_PRINTED = frozenset(
     {"Startup Cost", "Total Cost", "Plan Rows", "Plan Width", "Inner Unique", "Output"}
 )
-"""Costs and estimates, and what the text tells only when it is asked for more."""
+"""Costs and estimates, and facts that the text has only on request."""
 _NAMES = ("Relation Name", "Function Name", "CTE Name", "Table Function Name", "Tuplestore Name")
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_$]*")
 
 _COSTS = re.compile(r" *\((?:cost|actual|never)\b.*\)$")
 _LABEL = re.compile(r"(?:InitPlan|SubPlan|CTE) .*")
 _TARGET = re.compile(r"(?:Insert|Update|Delete|Merge) on .*")
-"""A partition that a node changes: it stands below the node's first line, and is no node."""
+"""A partition that a node changes: it is printed below the node's first line, and is not a node."""
 _NAME = r'(?:"(?:[^"]|"")*"|[^\s"]+)'
 _HEADING = re.compile(
     rf"(?P<operator>.*?)(?: using (?P<index>{_NAME}))?"
@@ -128,12 +130,12 @@ def _parse_postgres(text: str) -> PlanNode:
                 written += ["JIT:", f"  Options: {', '.join(used)}"]
             lines = written
         except (msgspec.MsgspecError, LookupError, TypeError, AttributeError):
-            pass  # a text as any other
+            pass  # not a document
     return _read(lines)
 
 
 def _written(node: _Document, indent: int, arrow: str) -> Iterator[str]:
-    """Yield the lines of a node and all beneath it."""
+    """Yield the lines of a node and its descendants."""
     yield " " * indent + arrow + _heading(node)
     below = indent + len(arrow) + 2
     for key, value in node.items():
@@ -168,7 +170,7 @@ def _heading(node: _Document) -> str:
 
 
 def _place(node: _Document) -> str:
-    """Return what a node works on: ' using index on table alias'."""
+    """Return the relation and index of a node: ' using index on table alias'."""
     index = node.get("Index Name")
     relation = next((node[name] for name in _NAMES if name in node), None)
     alias = node.get("Alias")
@@ -187,7 +189,7 @@ def _place(node: _Document) -> str:
 
 
 def _property(key: str, value: object) -> Iterator[str]:
-    """Yield the lines that the text has for a key of a document."""
+    """Yield the lines of the text for a key of a document."""
     if key in _IN_HEADING or key in _NOT_PRINTED or value in (False, 0):
         return
     if key == "Grouping Sets" and isinstance(value, list):
@@ -205,7 +207,7 @@ def _property(key: str, value: object) -> Iterator[str]:
 
 @dataclass
 class _Open:
-    """A node that is being read."""
+    """A node being read."""
 
     column: int
     heading: str
@@ -215,7 +217,7 @@ class _Open:
 
     def node(self) -> PlanNode:
         if self.heading == "JIT:":
-            # The size of what it compiles is an estimate as costs are.
+            # The size of compiled code is an estimate, like costs.
             options = (value for key, value in self.properties if key == "Options")
             used = {name for value in options for name in _OPTION.findall(value)}
             remarks = tuple(sorted(used.difference(_EVERY_JIT)))
@@ -267,7 +269,7 @@ def _read(lines: Sequence[str]) -> PlanNode:
             indent = 0
         if is_node:
             heading = _COSTS.sub("", text.removeprefix("->").strip())
-            column = indent + 1 if opened else 0  # a root of one line has its inputs beneath it
+            column = indent + 1 if opened else 0  # inputs of a one-line root are below it
             shown = [*label, _COSTS.sub("", line)]
             opened.append(_Open(column, heading, role, shown))
             role, label = "", []
@@ -293,11 +295,11 @@ _ALGORITHMS = (
     ("BKA", "batched key access"),
     ("Batched Key Access", "batched key access"),
 )
-"""Words of versions for the algorithm of a join buffer, and its name; else a block nested loop."""
+"""Words of versions for the algorithm of a join buffer -> name; otherwise a block nested loop."""
 
 
 def _parse_mysql(text: str) -> PlanNode:
-    """Return a root whose children are the tables, in the order in which they are joined."""
+    """Return a root whose children are the tables in join order."""
     return PlanNode("", children=tuple(_table(line) for line in text.splitlines()))
 
 
@@ -345,15 +347,15 @@ _NUMBERED = re.compile(
     r"(?P<operator>(?:EXECUTE )?(?:CORRELATED |REUSE )?(?:LIST |SCALAR )?SUBQUERY"
     r"|CO-ROUTINE|MATERIALIZE|INDEX)(?: (?P<name>.*))?"
 )
-"""A step whose name or number its version has chosen."""
+"""A step with a name or number chosen by the version."""
 _GENERATED = re.compile(r"\(?subquery-?\w*\)?|\d+|0x[0-9a-f]+", re.IGNORECASE)
 SUBQUERY = "(subquery)"
-"""The name of all subqueries that a version has numbered: newer ones have the statement's names."""
+"""The name for numbered subqueries; newer versions use the statement's names."""
 _PART_OF_ORDER = re.compile(r"(?:RIGHT PART|LAST (?:\d+ )?TERMS?) OF ")
 
 
 def _parse_sqlite(text: str) -> PlanNode:
-    """Return a root whose children are the steps at the left."""
+    """Return a root whose children are the leftmost steps."""
     tree = _tree_of_lines(text, _step)
     return tree if not tree.operator else PlanNode("", children=(tree,))
 
@@ -401,7 +403,7 @@ def _parse_mongodb(text: str) -> PlanNode:
 
 
 def _stage(line: str) -> PlanNode:
-    """Return a stage of `STAGE index direction`, of which an index's name may have blanks."""
+    """Parse `STAGE index direction`; the index name may contain blanks."""
     stage, _, rest = line.strip().partition(" ")
     words = rest.split(" ")
     remarks = tuple(word for word in words[-1:] if word in ("forward", "backward"))
@@ -417,16 +419,16 @@ _READERS: dict[str, Callable[[str], PlanNode]] = {
     "mongodb": _parse_mongodb,
 }
 _MOST_KEPT = 4096
-"""Plans of an experiment are compared by its report, its reasons and its explanations."""
+"""Plans of an experiment are needed by its report, its reasons and its explanations."""
 
 
 @lru_cache(_MOST_KEPT)
 def parse_plan(text: str, dbms: str) -> PlanNode:
-    """Return the tree of a plan that the driver has read.
+    """Parse a plan that the driver has read.
 
-    Postgres' plans are JSON documents or, of earlier experiments, EXPLAIN's text; MySQL's and
-    MariaDB's a line for each table; SQLite's and FerretDB's a line for each step, indented or, of
-    earlier experiments and versions, flat; MongoDB's a line for each stage. A line in none of these
-    forms is an operator of its own.
+    Plans of Postgres are JSON documents or, in earlier experiments, the text of EXPLAIN. MySQL and
+    MariaDB have a line for each table; SQLite and FerretDB a line for each step, indented or, in
+    earlier experiments and versions, flat; MongoDB a line for each stage. A line in any other form
+    is an operator of its own.
     """
     return _READERS.get(dbms, _parse_postgres)(text)

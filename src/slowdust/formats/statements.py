@@ -16,16 +16,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Execution:
-    """A statement that was executed, as a log has it."""
+    """An executed statement from a log."""
 
     text: str
     parameters: tuple[str | None, ...] = ()
-    """The values of `$1` and so on, None for NULL; empty where they stand in the text."""
+    """The values of `$1`, `$2`, ..., None for NULL; empty if they are part of the text."""
 
 
 @dataclass(frozen=True)
 class Digest:
-    """A statement without its values, and how often it was executed, as statistics have it."""
+    """A statement without its values, and its number of executions, from statistics."""
 
     text: str
     calls: int
@@ -35,10 +35,10 @@ class Digest:
 
 @dataclass(frozen=True)
 class Seen:
-    """All that a file tells of statements."""
+    """The statements of a file."""
 
     dialect: str
-    """The DBMS that wrote it: `postgres` or `mysql`, which stands for MariaDB too."""
+    """The DBMS that wrote it: `postgres` or `mysql`, which includes MariaDB."""
     what: str
     """The kind of file, in words."""
     executions: tuple[Execution, ...] = ()
@@ -46,9 +46,9 @@ class Seen:
 
 
 _SLOW = re.compile(r"^# (Time: +\d|User@Host: .*\[.*\] @ |Query_time: [\d.]+)", re.MULTILINE)
-"""What an entry of the slow log begins with; other lines with # behind it may be its own."""
+"""Beginning of an entry of the slow log; following lines with # may belong to the entry."""
 _STARTED = re.compile(r", Version: .* started with:$")
-"""The first line of what a server writes into its slow log when it starts."""
+"""The first line that a server writes into its slow log when it starts."""
 _ITS_OWN = re.compile(r"(use [^;]*|SET (?:\w+=\d+,)*timestamp=\d+);$", re.IGNORECASE)
 _ADMINISTRATOR = "# administrator command: "
 _MESSAGE = re.compile(
@@ -66,7 +66,7 @@ _MESSAGE_COLUMN, _DETAIL_COLUMN, _SEVERITY_COLUMN = 13, 14, 11
 
 
 def read_log(text: str) -> Seen | None:
-    """Return the statements of a log; None if the text is no log that is known."""
+    """Return the statements of a log; None if the format is unknown."""
     if _SLOW.search(text):
         return Seen("mysql", "slow log", executions=tuple(_slow_log(text)))
     rows = _csv_log(text)
@@ -92,7 +92,7 @@ def _slow_log(text: str) -> Iterator[Execution]:
 
 
 def _executed(lines: Sequence[str]) -> Iterator[Execution]:
-    """Yield the execution of an entry, behind the lines that the server has written by itself."""
+    """Yield the statement of an entry, after the lines that the server adds."""
     own = itertools.dropwhile(_ITS_OWN.match, lines)
     statement = "\n".join(own).strip().removesuffix(";").strip()
     if statement and not statement.startswith(_ADMINISTRATOR):
@@ -114,7 +114,7 @@ def _postgres_log(text: str) -> Iterator[Execution]:
 
 
 def _messages(text: str) -> Iterator[str]:
-    """Yield the messages of a log, whose further lines begin with a tab."""
+    """Yield the messages of a log; their continuation lines begin with a tab."""
     lines: list[str] = []
     for line in text.rstrip("\n").split("\n"):
         if lines and not line.startswith("\t") and _KIND.search(line):
@@ -143,7 +143,7 @@ def _csv_log(text: str) -> list[Execution] | None:
 
 
 def _parameters(detail: str) -> tuple[str | None, ...]:
-    """Return the values of a detail; none where it is of another kind."""
+    """Return the values of a detail; empty if it has none."""
     values = _VALUES.match(detail)
     if values is None:
         return ()
@@ -157,19 +157,19 @@ _ESCAPE = re.compile(r"\\([ntr0\\])")
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "", "\\": "\\"}
 _END_OF_PSQL = re.compile(r"\(\d+ rows?\)$")
 _OWN = ("pg_stat_statements", "events_statements_summary_by_digest", "slowdust_")
-"""Words of statements that ask for statistics, and of Slowdust's."""
+"""Words in statements that query statistics, and in Slowdust's own."""
 
 _EXPORTS = (
     ("postgres", "export of pg_stat_statements", "query", "calls"),
     ("mysql", "export of statement digests", "digest_text", "count_star"),
 )
-"""The dialect and the kind of a table, and its columns of statements and of executions."""
+"""Dialect and kind of a table, and its columns of statements and numbers of executions."""
 _Row = tuple[int, Sequence[str | None]]
-"""The number of a row, the line in a file, and its cells."""
+"""Line number of a row in its file, and its cells."""
 
 
 class CellError(ValueError):
-    """A cell of an export is wrong: the number of its row, its column, and why."""
+    """A wrong cell of an export, with the number of its row, its column, and the reason."""
 
     def __init__(self, row: int, column: str, why: str) -> None:
         super().__init__(f"{row}: {column}: {why}")
@@ -179,7 +179,7 @@ def read_export(text: str) -> Seen | None:
     """Return the statements of an export with a line of names; None if it is of another kind.
 
     Raises:
-        CellError: a row has fewer cells than there are names, or calls that are no number.
+        CellError: a row has fewer cells than names, or its number of calls is not a number.
     """
     head = text.partition("\n")[0]
     tabs = "\t" in head
@@ -208,10 +208,10 @@ def read_export(text: str) -> Seen | None:
 
 
 def seen_in(names: Sequence[str], rows: Iterator[_Row]) -> Seen | None:
-    """Return the statements of a table with these columns; None if it lacks what is needed.
+    """Return the statements of a table with these columns; None if it lacks required columns.
 
     Raises:
-        CellError: a row has fewer cells than there are names, or calls that are no number.
+        CellError: a row has fewer cells than names, or its number of calls is not a number.
     """
     place = {name: number for number, name in enumerate(names)}
     for dialect, what, *columns in _EXPORTS:
@@ -226,11 +226,11 @@ def _digests(
     example = place.get("query_sample_text")
     for line, row in rows:
         if len(row) < len(place):
-            raise CellError(line, list(place)[len(row)], "the row has no such cell")
+            raise CellError(line, list(place)[len(row)], "the row does not have this cell")
         statement, count = row[place[text]], row[place[calls]]
         if not statement or any(own in statement.lower() for own in _OWN):
             continue
         if not count or not count.strip().isdecimal():
-            raise CellError(line, calls, f"{count!r} is no number of executions")
+            raise CellError(line, calls, f"{count!r} is not a number of executions")
         seen = None if example is None else row[example]
         yield Digest(statement, int(count), None if seen in (None, "", "NULL") else seen)

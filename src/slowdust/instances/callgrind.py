@@ -1,8 +1,8 @@
-"""A server under valgrind's callgrind, which counts its instructions between two orders.
+"""A server under valgrind's callgrind, which counts its instructions between two commands.
 
-A small library (`count.c`), preloaded into the server, carries out orders at the moment when the
-thread that serves the client is about to read its next message. It and Slowdust share a mapped
-file. An order that ends a window makes callgrind write what that thread did in it.
+A small library (`count.c`), preloaded into the server, executes commands when the thread that
+serves the client is about to read its next message. It shares a mapped file with Slowdust. A
+command that ends a window makes callgrind write that thread's events.
 """
 
 from __future__ import annotations
@@ -25,39 +25,39 @@ from slowdust.units import Second
 
 _VARIABLE = "SLOWDUST_COUNT"
 _ORDERS = struct.Struct("=5Q")
-"""Number of the newest order, its kind, number of the last one carried out, its process, and the
+"""Number of the newest command, its kind, number of the last executed one, its process, and the
 thread that the newest one is for."""
 _KIND, _THREAD = 8, 32
-"""Offsets of the newest order's kind and thread."""
+"""Offsets of the newest command's kind and thread."""
 _START, _DUMP, _STOP, _START_AT_ONCE, _FINISH = 1, 2, 3, 4, 5
 ANY_THREAD = 0
-"""Whichever thread reads first from a client."""
+"""The first thread that reads from a client."""
 ANSWER_LIMIT: Second = 60.0
 _POLL: Second = 0.001
 _MARK = "slowdust_order"
-"""The function of the library that the thread which serves the client has called."""
+"""A function of the library; only the thread that serves the client has called it."""
 _TRIGGER = "Trigger: Client Request: slowdust"
 _OPTIONS = (
     "--tool=callgrind",
-    "--instr-atstart=no",  # starting a server costs more than what is counted
+    "--instr-atstart=no",  # starting a server costs more than the counted operations
     "--separate-threads=yes",
     "--dump-line=no",
-    "--collect-systime=yes",  # counts system calls, too
+    "--collect-systime=yes",  # also counts system calls
 )
 SIMULATION = ("--cache-sim=yes", "--branch-sim=yes")
-"""Options by which callgrind simulates caches, those of this machine, and branch prediction."""
+"""Options that simulate branch prediction and this machine's caches."""
 _HEADER_BYTES = 8192
 _MOST_BYTES = 1 << 30
-"""Bytes of what callgrind wrote of a thread that are read."""
+"""Most bytes of callgrind's output for a thread that are read."""
 _LAUNCHING = re.compile(r"launching (/\S+)")
 
 
 class CallgrindError(SlowdustError):
-    """A server under callgrind that did not carry out an order."""
+    """A server under callgrind did not execute a command."""
 
 
 class Callgrind:
-    """The instrument of one server: the command that starts it, and the orders to it."""
+    """Callgrind for one server: the command line that starts it, and the commands to it."""
 
     def __init__(
         self,
@@ -68,12 +68,12 @@ class Callgrind:
         options: Sequence[str],
         check_alive: Callable[[], None],
     ) -> None:
-        """Make the directory, in which the account writes and nobody else.
+        """Create the directory, with a folder that only the account can write to.
 
-        `follow_children` is for servers whose sessions are processes of their own; `options` are
-        more of callgrind's; `check_alive` raises InstanceError when the server has ended. Raises
-        SlowdustError if valgrind is missing, or the library cannot be compiled and OSError if the
-        directory cannot be made.
+        `follow_children` is for servers with one process per session; `options` are additional
+        options of callgrind; `check_alive` raises InstanceError if the server has exited. Raises
+        SlowdustError if valgrind is missing or the library cannot be compiled, and OSError if the
+        directory cannot be created.
         """
         self._library = compiled("count", "counting by valgrind")
         self._launcher = _launcher()
@@ -83,9 +83,9 @@ class Callgrind:
         )
         match = _LAUNCHING.search(done.stderr)
         if match is None:
-            raise CallgrindError("valgrind does not show which program it runs")
+            raise CallgrindError("valgrind does not report which program it runs")
         self.program = Path(match[1])
-        """The program that the server's processes are: callgrind itself."""
+        """The executable of the server's processes: callgrind itself."""
         self._output = directory / "output"
         self._file = directory / "orders"
         shutil.rmtree(directory, ignore_errors=True)
@@ -110,42 +110,42 @@ class Callgrind:
         return preloading(server, self._library) | {_VARIABLE: str(self._file)}
 
     def start(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> None:
-        """Begin to count behind `operation`, which the server's client carries out.
+        """Start counting after `operation`, which the server's client executes.
 
-        `thread` is the server's thread, or process, that serves the client, where there are others.
-        Raises CallgrindError if the server does not carry out the order and InstanceError if it has
-        ended.
+        `thread` is the server's thread or process that serves the client, needed if there are
+        others. Raises CallgrindError if the server does not execute the command, and InstanceError
+        if it has exited.
         """
         self._order(_START, operation, thread)
 
     def start_before(self, operation: Callable[[], object], thread: int) -> None:
-        """Begin to count before `operation`, when its first message has arrived.
+        """Start counting before `operation`, as soon as its first message has arrived.
 
-        Raises as `start`.
+        Raises the same errors as `start`.
         """
         self._order(_START_AT_ONCE, operation, thread)
 
     def stop(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> None:
-        """Count no longer behind `operation`: the server is many times as fast again.
+        """Stop counting after `operation`: the server becomes many times faster.
 
-        Raises CallgrindError if the server does not carry out the order and InstanceError if it has
-        ended.
+        Raises CallgrindError if the server does not execute the command, and InstanceError if it
+        has exited.
         """
         self._order(_STOP, operation, thread)
 
     def dump(self, operation: Callable[[], object], thread: int = ANY_THREAD) -> str:
-        """Return what callgrind wrote since the last order, up to the end of `operation`.
+        """Return callgrind's output since the last command, up to the end of `operation`.
 
-        It is about the thread, or the process, that serves the client. Raises CallgrindError if the
-        server does not carry out the order, or it is not clear which of its threads serves the
-        client and InstanceError if it has ended.
+        It has the events of the thread or process that serves the client. Raises CallgrindError if
+        the server does not execute the command, or if that thread is unknown, and InstanceError if
+        the server has exited.
         """
         return self._read(self._order(_DUMP, operation, thread))
 
     def finish(self, close: Callable[[], object], thread: int) -> str:
-        """Return what callgrind wrote up to the end of the connection that `close` closes.
+        """Return callgrind's output up to the end of the connection that `close` closes.
 
-        It counts no longer behind that. Raises as `dump`.
+        Counting stops then. Raises the same errors as `dump`.
         """
         return self._read(self._order(_FINISH, close, thread))
 
@@ -160,7 +160,7 @@ class Callgrind:
         self._shared.close()
 
     def _order(self, kind: int, operation: Callable[[], object], thread: int) -> int:
-        """Give an order, carry out the operation behind which it is seen; return the process."""
+        """Send a command, run the operation after which it is executed; return the process."""
         with AccountDirectory.opened(self._output, self._account) as output:
             for name in _counts(output):
                 output.unlink(name)
@@ -195,15 +195,15 @@ def _counts(output: AccountDirectory) -> list[str]:
 
 
 def _silence(acknowledged: int) -> str:
-    """Return why a server that runs does not carry out an order, after so many that it did."""
+    """Return why a running server does not execute a command; `acknowledged` commands it did."""
     if acknowledged == 0:
         return (
-            "the server under valgrind takes no orders: it reads its messages by another function "
-            "than recv"
+            "the server under valgrind executes no commands: it does not read its messages with "
+            "recv"
         )
     return (
-        f"the server under valgrind carried out no order for {ANSWER_LIMIT:.0f} s, after "
-        f"{acknowledged} that it carried out: it hangs, or the machine is too busy"
+        f"the server under valgrind executed no command for {ANSWER_LIMIT:.0f} s, after "
+        f"{acknowledged} earlier ones: it hangs, or the machine is too busy"
     )
 
 

@@ -1,11 +1,10 @@
-"""Limits of servers' memory, and servers that are suspended, by the kernel's control groups.
+"""Memory limits and suspension of servers, by the kernel's control groups.
 
 While one contender is measured, the background work of the others (purge, checkpoints, compaction,
-autovacuum) must neither take its CPU nor be done in time that nobody counts. Where a control group
-of version 2 can be made, the kernel freezes the server's as a whole. Elsewhere its processes get
-SIGSTOP, which they can neither catch nor ignore. By both ways a server can be killed while it is
-suspended, which version 1 does not allow; and a timer that runs out meanwhile fires when the server
-is resumed.
+autovacuum) must neither take its CPU nor happen outside of the measured time. If a control group of
+version 2 can be created, the kernel freezes the server's group as a whole. Otherwise its processes
+get SIGSTOP, which they can neither catch nor ignore. Both ways, a suspended server can be killed,
+which version 1 does not allow, and a timer that expires meanwhile fires when the server is resumed.
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ _PREFIX = "slowdust-"
 _PATIENCE: Second = 5.0
 _POLL: Second = 0.02
 _MOUNTS = ("/sys/fs/cgroup/memory", "/sys/fs/cgroup")
-"""Where the controller of memory is: in version 1 by itself, in version 2 with all others."""
+"""Mount points of the memory controller: its own in version 1, the common one in version 2."""
 _LIMITS = ("memory.limit_in_bytes", "memory.max")
 _NO_SWAP = {"memory.swappiness": "0", "memory.swap.max": "0"}
 
 
 def make_group(mounts: Sequence[str], controller: str, needed: Sequence[str]) -> Path | None:
-    """Make a group without processes, in this process's own group or in one above it.
+    """Create a group without processes, in this process's own group or one of its ancestors.
 
-    `mounts` are where the kernel shows the groups: one that ends in `controller` has that one of
-    version 1, all others have version 2. A group that has none of the `needed` files is of no use.
-    Returns None where no group can be made.
+    `mounts` are the mount points of groups: one that ends in `controller` is that controller of
+    version 1, all others are version 2. A group without any of the `needed` files is useless.
+    Returns None if no group can be created.
     """
     for parent in _parents(mounts, controller):
         folder = parent / f"{_PREFIX}{secrets.token_hex(6)}"
@@ -53,18 +52,18 @@ def make_group(mounts: Sequence[str], controller: str, needed: Sequence[str]) ->
 
 
 def add_process(folder: Path, pid: int) -> None:
-    """Move a process, with those that it will start, into a group; it may have ended.
+    """Move a process, which may have exited, and its future children into a group.
 
     Raises OSError if the kernel refuses.
     """
     try:
         (folder / "cgroup.procs").write_text(str(pid), encoding="utf-8")
     except ProcessLookupError:
-        return  # as the caller will see
+        return  # the caller will notice
 
 
 def remove_group(folder: Path) -> None:
-    """Remove a group, whose processes have been told to end; one that is gone is no error.
+    """Remove a group whose processes were signalled to exit; a missing group is no error.
 
     Raises SlowdustError if processes are left in it.
     """
@@ -93,9 +92,9 @@ def _parents(mounts: Sequence[str], controller: str) -> Iterator[Path]:
 
 
 class MemoryLimit:
-    """A limit of the memory of one server, which outlives the server's starts.
+    """A memory limit of one server, for all of its starts.
 
-    Only a control group counts the pages of files; a limit of address space does not.
+    Only a control group counts the page cache; a limit of address space does not.
     """
 
     def __init__(self, folder: Path, limit_bytes: int) -> None:
@@ -107,8 +106,8 @@ class MemoryLimit:
         folder = make_group(_MOUNTS, "memory", _LIMITS)
         if folder is None:
             raise SlowdustError(
-                "the servers' memory cannot be limited: that takes the right to make control "
-                "groups of memory, which root has outside of most containers; leave out --memory"
+                "--memory is not possible here: it needs the right to create control groups for "
+                "memory, which root has outside of most containers"
             )
         for name in _LIMITS:
             if (folder / name).exists():
@@ -119,18 +118,18 @@ class MemoryLimit:
         return cls(folder, limit_bytes)
 
     def add(self, pid: int) -> None:
-        """Let the limit hold for a process and those that it will start.
+        """Apply the limit to a process and its future children.
 
         Raises SlowdustError if the kernel refuses.
         """
         try:
             add_process(self.folder, pid)
         except OSError as error:
-            raise SlowdustError(f"process {pid} cannot be limited: {error.strerror}") from error
+            raise SlowdustError(f"cannot limit process {pid}: {error.strerror}") from error
 
     @property
     def was_reached(self) -> bool:
-        """Whether the kernel killed a process since there was no memory left below the limit."""
+        """Whether the kernel killed a process because the limit was reached."""
         for name in ("memory.oom_control", "memory.events"):
             with contextlib.suppress(OSError):
                 lines = (self.folder / name).read_text(encoding="utf-8").splitlines()
@@ -139,21 +138,21 @@ class MemoryLimit:
 
 
 _FREEZER_MOUNTS = ("/sys/fs/cgroup/unified", "/sys/fs/cgroup")
-"""Where groups of version 2 are: beside those of version 1, or alone."""
+"""Mount points of version 2: together with version 1, or alone."""
 _FREEZE = "cgroup.freeze"
 _LIMIT: Second = 5.0
-"""Longest time in which a stopped process leaves the CPU or the disk."""
+"""Time limit for a stopped process to leave the CPU or the disk."""
 _LOOK_EVERY: Second = 0.0005
 _STILL = frozenset({psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD})
 
 
 class Freezable(Protocol):
-    """The processes of a server, which can be made to stand still."""
+    """The processes of a server, which can be suspended."""
 
     way: str
 
     def freeze(self) -> None:
-        """Stop all processes, and wait until none of them runs; again has no effect.
+        """Suspend all processes, and wait until none of them runs; idempotent.
 
         Raises SlowdustError if they do not stop.
         """
@@ -162,24 +161,24 @@ class Freezable(Protocol):
 
 
 class FrozenGroup:
-    """A control group whose processes are those of one start of a server."""
+    """A control group with the processes of one start of a server."""
 
     way = "control group"
 
     def __init__(self, folder: Path, pid: int) -> None:
-        """Move a server that was just started, with what it will start, into the group.
+        """Move a server that was just started, and its future children, into the group.
 
         Raises OSError if the kernel refuses.
         """
         self._folder = folder
         self._tree = ProcessTree(pid)
         self._complete = False
-        """Whether processes are in the group that were started before their parent was."""
+        """Whether the group has the processes that were started before their parent was moved."""
         self.thaw()
         add_process(folder, pid)
 
     def freeze(self) -> None:
-        """Stop all processes of the group, and wait until none of them runs.
+        """Suspend all processes of the group, and wait until none of them runs.
 
         Raises SlowdustError if they do not stop within seconds, or cannot be moved into the group.
         """
@@ -192,17 +191,17 @@ class FrozenGroup:
             deadline = time.monotonic() + _LIMIT
             while "frozen 1" not in (self._folder / "cgroup.events").read_text(encoding="utf-8"):
                 if time.monotonic() > deadline:
-                    raise SlowdustError(f"a server does not stop within {_LIMIT:.0f} s")
+                    raise SlowdustError(f"a server is not suspended within {_LIMIT:.0f} s")
                 time.sleep(_LOOK_EVERY)
         except OSError as error:
-            raise SlowdustError(f"a server cannot be stopped: {error.strerror}") from error
+            raise SlowdustError(f"cannot suspend a server: {error.strerror}") from error
 
     def thaw(self) -> None:
         thaw_group(self._folder)
 
 
 def freezable(pid: int, group: Path | None) -> Freezable:
-    """Return a server that was just started, in the control group if there is the right to it."""
+    """Return a server that was just started, in the control group if that is permitted."""
     if group is not None:
         with suppress(OSError):
             return FrozenGroup(group, pid)
@@ -210,36 +209,36 @@ def freezable(pid: int, group: Path | None) -> Freezable:
 
 
 def make_frozen_group() -> Path | None:
-    """Make a control group that can be frozen; return None where there is no right to."""
+    """Create a control group that can be frozen; return None if that is not permitted."""
     return make_group(_FREEZER_MOUNTS, "", [_FREEZE])
 
 
 def can_freeze(folder: Path) -> bool:
-    """Return whether a control group made for another purpose can be frozen."""
+    """Return whether a control group created for another purpose can be frozen."""
     return (folder / _FREEZE).exists()
 
 
 def thaw_group(folder: Path) -> None:
-    """Let the processes of a control group go on, if it is there and can be frozen."""
+    """Resume the processes of a control group, if it exists and can be frozen."""
     if can_freeze(folder):
         (folder / _FREEZE).write_text("0", encoding="utf-8")
 
 
 class ProcessTree:
-    """A process and all below it, which signals make stand still."""
+    """A process and its descendants, suspended by signals."""
 
     way = "signals"
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._frozen: set[psutil.Process] = set()
-        """Whatever was stopped: where the parent was killed, its children have left the tree."""
+        """All suspended processes: children of a killed parent have left the tree."""
 
     def freeze(self) -> None:
-        """Stop all processes, and wait until none of them runs.
+        """Suspend all processes, and wait until none of them runs.
 
-        The parent is stopped first, so that it starts no others. A process that has ended is no
-        error. Raises SlowdustError if a process does not stop, for example because it waits for a
+        The parent is suspended first, so that it starts no more. A process that has exited is no
+        error. Raises SlowdustError if a process does not stop, for example while it waits for a
         disk.
         """
         deadline = time.monotonic() + _LIMIT
@@ -254,10 +253,10 @@ class ProcessTree:
                     process.send_signal(signal.SIGSTOP)
             if running and time.monotonic() > deadline:
                 pids = ", ".join(str(process.pid) for process in running)
-                raise SlowdustError(f"processes {pids} do not stop within {_LIMIT:.0f} s")
+                raise SlowdustError(f"processes {pids} are not suspended within {_LIMIT:.0f} s")
 
     def thaw(self) -> None:
-        """Let all processes go on, the parent last: no child is missing then."""
+        """Resume all processes, the parent last, so that it finds all its children running."""
         tree = self.processes()
         for process in [*self._frozen.difference(tree), *reversed(tree)]:
             with suppress(psutil.NoSuchProcess):

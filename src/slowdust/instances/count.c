@@ -1,15 +1,15 @@
-/* Lets Slowdust say from when to when callgrind counts: preloaded into a server under valgrind.
+/* Starts and stops counting in callgrind for Slowdust; preloaded into a server under valgrind.
  *
- * The file that SLOWDUST_COUNT names is mapped by the server and by Slowdust, which writes its
- * orders into it. The thread that serves the client looks at it before it reads the next message,
- * carries the order out by a request to callgrind, and acknowledges it. So a window begins and ends
- * at the same point of the server's loop, and no debugger has to stop the server. Where an order
- * names a thread, the others leave it alone. A first and a last order are also seen behind the read
- * of a message: a thread that waits inside of it has no other moment before its first operation, and
- * none after the end of its client.
+ * The server and Slowdust map the file named by SLOWDUST_COUNT, and Slowdust writes commands into
+ * it. The thread that serves the client checks it before it reads the next message, executes the
+ * command by a client request to callgrind, and acknowledges it. So a window begins and ends at the
+ * same point of the server's loop, and no debugger has to stop the server. If a command names a
+ * thread, the others ignore it. The first and the last command are also executed right after the
+ * read of a message: a thread that waits in the read cannot execute them earlier before its first
+ * operation, nor later after its client has disconnected.
  *
- * Only system calls and symbols of the oldest C libraries of 64-bit Linux are used, since a server
- * may bring a C library that is older than the one of the compiler.
+ * It uses only system calls and symbols of the oldest C libraries of 64-bit Linux, because a server
+ * may come with a C library that is older than the compiler's.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -25,11 +25,11 @@ enum { START = 1, DUMP = 2, STOP = 3, START_AT_ONCE = 4, FINISH = 5 };
 
 /* The layout that callgrind.py reads and writes. */
 struct orders {
-    uint64_t number;       /* of the newest order */
+    uint64_t number;       /* of the newest command */
     uint64_t kind;
-    uint64_t acknowledged; /* number of the order that was carried out last */
-    uint64_t process;      /* that carried it out */
-    uint64_t thread;       /* that has to carry it out; 0: any that reads */
+    uint64_t acknowledged; /* number of the last executed command */
+    uint64_t process;      /* that executed it */
+    uint64_t thread;       /* that has to execute it; 0: any that reads */
 };
 
 static volatile struct orders *orders;
@@ -47,7 +47,7 @@ __attribute__((constructor)) static void attach(void) {
     done = orders->number;
 }
 
-/* Its name in callgrind's output marks the thread that serves the client. */
+/* Its name in callgrind's output identifies the thread that serves the client. */
 __attribute__((noinline, visibility("default"))) void slowdust_order(void) {
     uint64_t number = orders->number;
     done = number;
@@ -66,7 +66,7 @@ __attribute__((noinline, visibility("default"))) void slowdust_order(void) {
     __atomic_store_n(&orders->acknowledged, number, __ATOMIC_RELEASE);
 }
 
-/* Returns whether there is an order that this thread has to carry out. */
+/* Returns whether there is a command for this thread. */
 static int is_due(void) {
     if (!orders || __atomic_load_n(&orders->number, __ATOMIC_ACQUIRE) == done) return 0;
     return orders->thread == 0 || orders->thread == (uint64_t)syscall(SYS_gettid);

@@ -1,11 +1,11 @@
-/* Slows a server down by a known time per reply: preloaded, it waits before each send to a client.
+/* Slows a server by a fixed time per reply: preloaded, it waits before each send to a client.
  *
- * The file that SLOWDUST_DELAY names is mapped by the server and by Slowdust, which writes the
- * delay into it. Whatever the delay is, 0 included, each send reads the clock at least twice and
- * is counted, so that servers that differ in the delay alone differ in nothing else.
+ * The server and Slowdust map the file named by SLOWDUST_DELAY, and Slowdust writes the delay into
+ * it. With any delay, including 0, each send reads the clock at least twice and is counted, so that
+ * two servers differ only in their delays.
  *
- * Only system calls and symbols of the oldest C libraries of 64-bit Linux are used, since a server
- * may bring a C library that is older than the one of the compiler.
+ * It uses only system calls and symbols of the oldest C libraries of 64-bit Linux, because a server
+ * may come with a C library that is older than the compiler's.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define SLOTS 64
 
-/* A cache line of its own for each thread that serves a client, up to SLOTS of them. */
+/* A separate cache line for each thread that serves a client, up to SLOTS of them. */
 struct slot {
     uint64_t sends;
     uint64_t waited_ns;
@@ -60,7 +60,7 @@ static uint64_t now_ns(void) {
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* A thread sends to its one client again and again: the answer for the last descriptor is kept. */
+/* A thread sends repeatedly to the same client, so the answer for the last descriptor is cached. */
 static int is_client(int fd) {
     if (fd != known_fd) {
         int type = 0;

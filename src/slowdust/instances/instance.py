@@ -1,4 +1,4 @@
-"""A contender's server of any family: its data, its log, its process."""
+"""A contender's server, of any DBMS: its data, log and process."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from slowdust.instances.programs import (
     LOG_TAIL_LINES,
     InstanceError,
     ServerLog,
+    describe_exit,
     make_certificate,
-    why_it_ended,
 )
 from slowdust.instances.rundir import RunDirectory
 from slowdust.places import DATA_VARIABLE
@@ -49,8 +49,8 @@ from slowdust.probes.probe import Subject
 from slowdust.units import known
 
 SOCKET_PORT = 5432
-"""The port of a server that only listens on its socket: it may be part of the socket's name, and
-the sockets of several servers are in different directories."""
+"""The port of a server that listens only on its socket. It may be part of the socket's name; each
+server's socket is in a directory of its own."""
 _START_TIMEOUT_S = 120.0
 _START_UNDER_CALLGRIND_S = 300.0
 _ORDERLY_STOP_S = 120.0
@@ -60,7 +60,7 @@ _POLL_S = 0.01
 
 
 class Instance:
-    """The server of one contender; it can be started and stopped many times."""
+    """The server of one contender; it can be started and stopped repeatedly."""
 
     def __init__(
         self,
@@ -77,19 +77,19 @@ class Instance:
         self._site = site
         self.environment = environment
         self.delay: DelayFile | None = None
-        """The delay before its replies; None unless it was made with a delay library."""
+        """The delay before its replies; None if it was created without a delay library."""
         self.memory_limit: MemoryLimit | None = None
-        """The limit of its memory; None for that of the host."""
+        """The memory limit; None without one."""
         self.frozen_group: Path | None = None
-        """The control group that stands still with the server; None where signals stop it."""
+        """The control group that suspends the server; None if signals do."""
         self.syncs: SyncFile | None = None
-        """The calls by which it waits for the disk; None where they are not timed."""
+        """The calls that wait for the disk; None if they are not timed."""
         self._observed = False
-        """Whether its next start is with what tells the waits of its sessions."""
+        """Whether its next start has instrumentation for the waits of its sessions."""
         self.callgrind: Callgrind | None = None
-        """The instrument under which the server was started last; None for a start as usual."""
+        """Callgrind of its last start; None after a normal start."""
         self._attached_before = 0
-        """How often the server's processes had loaded the delay library before its last start."""
+        """How many of the server's processes had loaded the delay library before its last start."""
         self._malloc: Malloc | None = None
         self._allocator: str | None = None
         self._family = family_of(site.build.dbms)
@@ -112,11 +112,10 @@ class Instance:
     ) -> Instance:
         """Create the data directory of a contender without starting the server.
 
-        A server with a delay library can be slowed down by `delay`; `memory_bytes` limits its
-        memory, with the pages of files that the kernel keeps for it.
-
-        Raises UsageError for settings that the build refuses, libraries that it cannot have, and
-        paths that its dynamic loader cannot read; InstanceError when no data can be created.
+        A server with a delay library can be slowed by `delay`; `memory_bytes` limits its memory,
+        including its share of the page cache. Raises UsageError for settings that the build
+        rejects, libraries that it cannot load, and paths that its dynamic loader cannot read;
+        InstanceError if the data cannot be created.
         """
         account = server_account()
         access = access or Access.make()
@@ -127,7 +126,7 @@ class Instance:
         if environment.allocator is not None:
             check_replaceable(build, account, environment.allocator)
         if delay_library is not None:
-            check_preloadable(build, [build.server], "be slowed down")
+            check_preloadable(build, [build.server], "be slowed")
         accepted = family_of(build.dbms).accept(build, account, settings)
         directory = run.make_contender_directory(name)
         site = Site(
@@ -143,7 +142,7 @@ class Instance:
         )
         if SYNC_DELAY in environment.variables:
             programs = family_of(build.dbms).programs(site)
-            check_preloadable(build, programs, f"have {SYNC_DELAY}")
+            check_preloadable(build, programs, f"use {SYNC_DELAY}")
         instance = cls(name, run, directory, site, environment)
         run.remove_on_close(instance)
         try:
@@ -160,9 +159,9 @@ class Instance:
         return instance
 
     def start(self) -> None:
-        """Start the server unless it runs, and wait until it accepts connections.
+        """Start the server unless it is running, and wait until it accepts connections.
 
-        Raises InstanceError, with the end of its log, when it does not start.
+        Raises InstanceError, with the end of its log, if it does not start.
         """
         if not self.alive():
             self._clear_remains()
@@ -170,19 +169,19 @@ class Instance:
             self._start(_START_TIMEOUT_S)
 
     def observe_waits(self) -> None:
-        """Let the starts from now on be such that the server tells what its sessions wait for.
+        """Enable instrumentation for the waits of sessions from the next start on.
 
-        Raises SlowdustError where the library that times the waits for the disk cannot be made;
-        all else is told nevertheless.
+        Raises SlowdustError if the library that times waits for the disk cannot be built; all other
+        instrumentation is enabled nevertheless.
         """
         self._observed = True
         if self.syncs is None:
             self.syncs = SyncFile(sync_library(), self.directory / "syncs", self.account)
 
     def start_under_callgrind(self, options: Sequence[str] = ()) -> Callgrind:
-        """Start the server, which does not run, under callgrind with more of its options.
+        """Start the stopped server under callgrind, with additional options of callgrind.
 
-        Raises InstanceError as `start`, SlowdustError when callgrind cannot be used.
+        Raises InstanceError like `start`, and SlowdustError if callgrind is not usable.
         """
         self._clear_remains()
         self._end_callgrind()
@@ -212,24 +211,24 @@ class Instance:
             time.sleep(_POLL_S)
         if self.delay is not None and self.delay.attached == self._attached_before:
             self.stop(Shutdown.AT_ONCE)
-            raise InstanceError(f"{self.name} cannot be slowed down: it has not loaded the library")
+            raise InstanceError(f"{self.name} cannot be slowed: it has not loaded the library")
         self._check_allocator()
 
     def stop(self, shutdown: Shutdown = Shutdown.ORDERLY) -> None:
-        """Stop the server if it runs, with harder signals while it does not end."""
+        """Stop the server if it is running, with harder signals if it does not exit."""
         process = self._process
         if process is None:
             return
         self.thaw()
         timeout = _ORDERLY_STOP_S if shutdown is Shutdown.ORDERLY else _FORCED_STOP_S
         for number in self._family.stop_signals[shutdown]:
-            process.send_signal(number)  # to a child not waited for: never to another process
+            process.send_signal(number)  # a child not waited for: the pid cannot be reused
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(timeout)
                 break
             timeout = _FORCED_STOP_S
         if process.poll() is None:
-            raise self._error(f"does not end (process {process.pid})")
+            raise self._error(f"does not exit (process {process.pid})")
         self._process = self._processes = None
 
     def freeze(self) -> None:
@@ -242,7 +241,7 @@ class Instance:
 
     @property
     def freezing(self) -> str | None:
-        """How the running server is made to stand still; None if it does not run."""
+        """How the running server is suspended; None if it is not running."""
         return None if self._processes is None else self._processes.way
 
     def alive(self) -> bool:
@@ -260,11 +259,11 @@ class Instance:
         return self._family.encrypted_target(self._site)
 
     def remove(self) -> None:
-        """Stop the server and delete everything that it stored; a second call does nothing."""
+        """Stop the server and delete all its files; a second call does nothing."""
         self.stop(Shutdown.AT_ONCE)
         if self.directory.exists():
             self._run.end_programs(self.data_dir)
-            remove_shared_memory(self.directory)  # which names the data directory by its inode
+            remove_shared_memory(self.directory)  # it names the data directory by inode
             remove_tree(self.directory)
             self._run.remove_socket_directory(self.socket_dir, self.account)
 
@@ -291,7 +290,7 @@ class Instance:
 
     @property
     def allocator(self) -> str | None:
-        """The malloc library of the started server; None where it cannot be found out."""
+        """The malloc library of the started server; None if unknown."""
         return self._allocator
 
     @property
@@ -308,12 +307,12 @@ class Instance:
 
     @property
     def socket_dir(self) -> Path:
-        """The directory of the server's Unix socket, which exists with TCP too."""
+        """The directory of the server's Unix socket; it exists with TCP, too."""
         return self._site.socket_dir
 
     @property
     def settings(self) -> AcceptedSettings:
-        """The settings that the server accepted, and the optional ones that it does not know."""
+        """The accepted settings, and the optional ones that the server does not know."""
         return self._site.settings
 
     def _create_data(self) -> None:
@@ -332,9 +331,9 @@ class Instance:
         self._family.create(site, self._run_to_end)
 
     def _run_to_end(self, command: Sequence[str | Path], stdin: Path | None = None) -> str:
-        """Run a program that makes the data directory; return what it printed.
+        """Run a program that creates the data directory; return its output.
 
-        Raises InstanceError, with the end of its output, when it fails.
+        Raises InstanceError, with the end of its output, if it fails.
         """
         self._run.record_program(Path(command[0]))
         creation_log = self.log_path.with_name("creation.log")
@@ -352,7 +351,7 @@ class Instance:
             lines = [line for line in output.splitlines() if line.strip()][-LOG_TAIL_LINES:]
             tail = "".join(f"\n  | {line}" for line in lines)
             raise InstanceError(
-                f"{self.name}: its data directory cannot be created (exit code {code}){tail}"
+                f"{self.name}: cannot create its data directory (exit code {code}){tail}"
             )
         return output
 
@@ -363,9 +362,9 @@ class Instance:
         variables: Mapping[str, str],
         source: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
-        """Start a program with these descriptors and more variables.
+        """Start a program with these descriptors and additional variables.
 
-        Raises InstanceError when it cannot be run.
+        Raises InstanceError if it cannot be run.
         """
         try:
             process = subprocess.Popen(
@@ -375,7 +374,7 @@ class Instance:
                 stderr=output,
                 cwd=self.data_dir,
                 env={**BASE_ENVIRONMENT, **variables},
-                # Ctrl-C in the terminal is meant for Slowdust, which then stops its servers.
+                # Ctrl-C in the terminal is for Slowdust, which then stops its servers.
                 start_new_session=True,
                 **self.account.identity(),
             )
@@ -392,18 +391,18 @@ class Instance:
             self._run.record_program(program)
         variables = self._server_variables()
         if self.callgrind is not None:
-            # Whoever clears up after a crash looks for this program.
+            # Cleanup after a crash looks for this program.
             self._run.record_program(self.callgrind.program)
             command = self.callgrind.command([*command, *self._family.options_when_counted])
             variables = self.callgrind.variables(variables)
         with self._log.begin() as log:
             self._process = self._spawn(command, log.fileno(), variables)
-        if self.memory_limit is not None and self.callgrind is None:  # which needs far more
+        if self.memory_limit is not None and self.callgrind is None:  # callgrind needs far more
             self.memory_limit.add(self._process.pid)
         group = self.frozen_group if self.callgrind is None else None
         self._processes = freezable(self._process.pid, group)
         mark = ProcessMark.of(self._process.pid)
-        if mark is not None:  # None: it has ended already, as the caller will see
+        if mark is not None:  # otherwise it has exited already; the caller will notice
             self._run.record_server(mark, self._family.stop_signals[Shutdown.AT_ONCE][0])
 
     def _server_variables(self) -> dict[str, str]:
@@ -428,12 +427,12 @@ class Instance:
         self._allocator = loaded_allocator(self.pid, self._malloc)
 
     def _clear_remains(self) -> None:
-        # Child processes of a killed server use its data until they notice its end.
+        # Child processes of a killed server use its data until they notice its exit.
         self._run.end_programs(self.data_dir)
         try:
             with AccountDirectory.opened(self.socket_dir, self.account) as directory:
                 for name in directory.names():
-                    if directory.is_socket(name):  # some servers do not listen where there is one
+                    if directory.is_socket(name):  # some servers refuse to replace a socket
                         directory.unlink(name)
         except FileNotFoundError:
             raise self._error(f"cannot be started: {self.socket_dir} is gone") from None
@@ -450,7 +449,7 @@ class Instance:
         cause = None
         if self.memory_limit is not None and self.memory_limit.was_reached:
             cause = f"it needs more than --memory {self.memory_limit.limit_bytes:,} bytes"
-        return why_it_ended(code, cause, self._family.error_line(self.log_tail(1000)))
+        return describe_exit(code, cause, self._family.error_line(self.log_tail(1000)))
 
     def _error(self, what: str) -> InstanceError:
         tail = "".join(f"\n  | {line}" for line in self.log_tail(LOG_TAIL_LINES))

@@ -1,10 +1,10 @@
-"""Removal of what a killed Slowdust left: servers, data, sockets, and Postgres' shared memory.
+"""Removal of leftovers of a killed Slowdust: servers, data, sockets, Postgres' shared memory.
 
-Each data directory of Postgres in use has a System V segment. Its header (`PGShmemHeader` of the
-source file storage/pg_shmem.h) names the directory by device and inode, and the control segment of
-dynamic shared memory by a handle: the file /dev/shm/PostgreSQL.HANDLE, which has the handles of all
-others. Only segments of the given directories that no process has attached are removed, and files
-of the same account.
+Each data directory of Postgres in use has a System V segment. Its header (`PGShmemHeader` in
+storage/pg_shmem.h) has the directory's device and inode, and a handle of the control segment of
+dynamic shared memory: the file /dev/shm/PostgreSQL.HANDLE, which has the handles of all other
+segments. Only unattached segments of the given directories are removed, and only files of the same
+account.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Leftover:
     servers: int
     """The number of its servers that were still running."""
     refused: tuple[str, ...] = ()
-    """What was left alone, since it is not what Slowdust made, as sentences."""
+    """Sentences about paths that were kept because Slowdust did not create them."""
 
     def __str__(self) -> str:
         servers = {0: "no servers were", 1: "1 server was"}.get(
@@ -65,10 +65,7 @@ class Leftover:
 
 
 def clean_leftovers() -> list[Leftover]:
-    """Remove all run directories whose owner has ended; those of live owners are left alone.
-
-    So it is with temporary directories.
-    """
+    """Remove all run directories, and temporary directories, whose owner has exited."""
     remove_abandoned(server_account().temporary_root())
     with global_lock():
         places = sorted(instances_root().iterdir())
@@ -81,7 +78,7 @@ def clean_leftovers() -> list[Leftover]:
 
 
 def clean_directory(directory: Path) -> Leftover | None:
-    """Remove one run directory unless its owner lives."""
+    """Remove one run directory unless its owner is running."""
     try:
         lock = try_to_lock(directory)
     except FileNotFoundError:
@@ -95,16 +92,16 @@ def clean_directory(directory: Path) -> Leftover | None:
 
 
 def sweep(directory: Path) -> Leftover:
-    """Stop the servers of a run directory that the caller owns and delete everything of theirs.
+    """Stop the servers of a run directory that the caller owns, and delete all their files.
 
-    Raises SlowdustError when something cannot be removed.
+    Raises SlowdustError if something cannot be removed.
     """
     record = read_record(directory)
     running = [server for server in record.servers if server.mark.is_alive()]
     for server in running:
         with contextlib.suppress(ProcessLookupError):
             os.kill(server.mark.pid, server.stop_signal)
-        ProcessTree(server.mark.pid).thaw()  # a server that stands still does not see the signal
+        ProcessTree(server.mark.pid).thaw()  # a suspended server does not see the signal
     for name in record.control_groups:
         thaw_group(Path(name))
     deadline = time.monotonic() + _STOP_S
@@ -131,10 +128,10 @@ def sweep(directory: Path) -> Leftover:
 def kill_programs(
     programs: Collection[str], directory: Path, sessions: Collection[int] = ()
 ) -> None:
-    """Kill the processes that run one of these programs in a directory, and wait for their end.
+    """Kill the processes that run one of these programs in a directory, and wait for their exit.
 
-    With them go all processes of their sessions, and of the given ones, in that directory. Raises
-    SlowdustError if a process does not end.
+    All processes in that directory of their sessions and of the given sessions are killed, too.
+    Raises SlowdustError if a process does not exit.
     """
     deadline = time.monotonic() + _KILL_S
     while running := list(processes_running(programs, directory, sessions)):
@@ -143,15 +140,15 @@ def kill_programs(
             raise SlowdustError(f"processes {pids} in {directory} cannot be killed")
         for process in running:
             with contextlib.suppress(psutil.Error):
-                process.kill()  # psutil makes sure that it is still the same process
+                process.kill()  # psutil verifies that it is still the same process
         time.sleep(_POLL_S)
 
 
 def remove_socket_dir(directory: Path, account: Account) -> None:
-    """Delete a socket directory that was made for an account.
+    """Delete a socket directory that was created for an account.
 
-    Raises ReplacedError if there is something else under that name, which is left alone and
-    SlowdustError if it cannot be deleted.
+    Raises ReplacedError if the path has been replaced, which is left alone, and SlowdustError if it
+    cannot be deleted.
     """
     if directory.name.startswith(SOCKET_DIR_PREFIX):
         remove_directory(directory, account)
@@ -174,7 +171,7 @@ def _remove_directory(directory: Path) -> None:
 
 
 def remove_tree(directory: Path) -> None:
-    """Delete a directory that may not exist; raise SlowdustError when it cannot be deleted."""
+    """Delete a directory that may not exist; raise SlowdustError if it cannot be deleted."""
     try:
         shutil.rmtree(directory)
     except FileNotFoundError:
@@ -182,7 +179,7 @@ def remove_tree(directory: Path) -> None:
             remove_tree(directory)
     except OSError as error:
         raise SlowdustError(
-            f"cannot delete {directory}: {error.strerror}: delete it yourself"
+            f"cannot delete {directory}: {error.strerror}; delete it yourself"
         ) from error
 
 
@@ -198,9 +195,9 @@ _READ_ONLY = 0o10000
 _REMOVE = 0
 """IPC_RMID."""
 _DEEPEST = 3
-"""Levels below a run's directory at which a data directory may be."""
+"""Most levels between a run's directory and a data directory."""
 _MOST_BYTES = 1 << 20
-"""Bytes of a control segment that are read; it has 64 items and a few for each session."""
+"""Most bytes of a control segment that are read; it has 64 items and a few for each session."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.shmat.restype = ctypes.c_void_p
@@ -223,7 +220,7 @@ class _Segment:
 
 
 def remove_shared_memory(directory: Path) -> None:
-    """Remove what servers left that had their data below a directory, and have all ended."""
+    """Remove shared memory of servers with data below a directory that have all exited."""
     places = set(_directories(directory))
     for segment in _segments():
         if segment.attached or segment.bytes < min(header.size for header in _HEADERS):
@@ -235,7 +232,7 @@ def remove_shared_memory(directory: Path) -> None:
 
 
 def _directories(directory: Path) -> Iterator[_Directory]:
-    """Yield a directory and those below it, by what the kernel calls them; no link is followed."""
+    """Yield the device and inode of a directory and its subdirectories; no link is followed."""
     with suppress(OSError):
         for path, below, _, descriptor in os.fwalk(directory):
             status = os.fstat(descriptor)
@@ -267,7 +264,7 @@ def _content(segment: _Segment) -> bytes:
 
 
 def _handle(content: bytes, places: Collection[_Directory]) -> int | None:
-    """Return the handle in a header; None if it is not that of one of the directories."""
+    """Return the handle in a header; None if it belongs to none of the directories."""
     for header in _HEADERS:
         if len(content) >= header.size:
             magic, _, _, _, handle, *_, device, inode = header.unpack_from(content)
@@ -277,7 +274,7 @@ def _handle(content: bytes, places: Collection[_Directory]) -> int | None:
 
 
 def _remove_files(control: int, uid: int) -> None:
-    """Remove the control segment of dynamic shared memory, and those whose handles it has."""
+    """Remove the control segment of dynamic shared memory, and the segments that it lists."""
     path = _FILES / f"PostgreSQL.{control}"
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -1,7 +1,8 @@
-"""The owner of a run directory, and the record of what has to be removed when the owner ends.
+"""The owner of a run directory, and the record for cleaning up after the owner.
 
-The owner holds a lock on a file in the run directory: the kernel frees the lock however the owner
-ends. `owner.json` beside it lists all that the owner started, written before or at the start.
+The owner holds a lock on a file in the run directory: the kernel releases the lock however the
+owner exits. `owner.json` in the same directory lists everything that the owner starts, written
+before or at the start.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ _LOCK_FILE = "owner.lock"
 _RECORD_FILE = "owner.json"
 _TOKEN_BYTES = 4
 OWN_FILES = (_RECORD_FILE, _LOCK_FILE)
-"""The files about the owner, in the order in which they are removed: after everything else, the
-lock last, so that whoever finds it goes on where a removal was interrupted."""
+"""The files about the owner, in the order of their removal, after everything else: the lock is
+last, so that an interrupted removal can be resumed."""
 
 
 class Server(msgspec.Struct):
@@ -33,20 +34,20 @@ class Server(msgspec.Struct):
 
     mark: ProcessMark
     stop_signal: int
-    """The signal that ends it at once and cleanly."""
+    """The signal that stops it immediately and cleanly."""
 
 
 class OwnerRecord(msgspec.Struct):
     """The content of `owner.json`."""
 
     programs: list[str] = []
-    """The binaries that were run with their working directory inside the run directory."""
+    """The binaries that were run with a working directory inside the run directory."""
     servers: list[Server] = []
     sessions: list[int] = []
-    """The sessions of processes that were started: each is led by a program or a server."""
+    """The sessions that were started, each led by a program or a server."""
     socket_dirs: list[str] = []
     socket_owner: Account | None = None
-    """The account that they were made for; None in the records of earlier versions."""
+    """The account that they were created for; None in records of earlier versions."""
     control_groups: list[str] = []
 
 
@@ -59,7 +60,7 @@ def instances_root() -> Path:
 def global_lock() -> AbstractContextManager[None]:
     """Return the lock for creating run directories and for finding leftovers.
 
-    With it no run directory is seen between its creation and its locking.
+    It protects a new run directory until the owner has locked it.
     """
     return waiting_lock(instances_root() / ".lock")
 
@@ -75,7 +76,7 @@ def is_run_directory(path: Path) -> bool:
 
 
 def may_be_run_directory(path: Path) -> bool:
-    """Return whether a path has the name of a run directory, whatever is in it."""
+    """Return whether a path has the name of a run directory; it may have any content."""
     return re.fullmatch(rf".+-[0-9a-f]{{{2 * _TOKEN_BYTES}}}", path.name) is not None
 
 
@@ -88,7 +89,7 @@ def own(directory: Path) -> int:
 
 
 def try_to_lock(directory: Path) -> int | None:
-    """Lock a run directory; return the lock's file descriptor, or None when its owner lives.
+    """Lock a run directory; return the lock's file descriptor, or None if its owner is running.
 
     Raises FileNotFoundError if it has been removed.
     """

@@ -1,16 +1,16 @@
-"""Libraries that are preloaded into servers, and the malloc library that a server has.
+"""Libraries that are preloaded into servers, and detection of a server's malloc library.
 
 Slowdust's own libraries are compiled when they are first needed. Each shares a mapped file with
-Slowdust. `delay.c` waits before each reply of a server, for a known time that Slowdust writes into
-the file, and adds up the sends and the time that it really waited. `syncs.c` takes the place of
-fsync, fdatasync and sync_file_range, and adds up the calls of all threads and processes of the
-server, with their time. It can also make each call longer by a known time: by the variable
-`SYNC_DELAY` of a contender's environment, in microseconds.
+Slowdust. `delay.c` waits before each reply of a server, for a time that Slowdust writes into the
+file, and adds up the sends and the actual waits. `syncs.c` replaces fsync, fdatasync and
+sync_file_range, and adds up the calls of all threads and processes of the server, and their time.
+It can also lengthen each call by a fixed time in microseconds: the variable `SYNC_DELAY` of a
+contender's environment.
 
-The dynamic loader binds `malloc` to the program itself if it has one built in, else to a preloaded
-library, else to the first library that has it. So the loader's bindings are read (ld.so(8),
-LD_DEBUG=bindings), and then the memory map of the running server is searched for that file. Where
-no allocator was asked for, one that cannot be found out is unknown, which is no error.
+The dynamic loader binds `malloc` to the program itself if it is built in, else to a preloaded
+library, else to the first library that defines it. So the loader's bindings are read (ld.so(8),
+LD_DEBUG=bindings), and then the memory map of the running server is searched for that file. If no
+allocator was requested, an unknown one is not an error.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from slowdust.temporary import becoming
 COMPILER = ("cc", "-O2", "-Wall", "-fPIC", "-shared", "-ftls-model=initial-exec")
 INSTALL = "sudo apt install gcc libc6-dev"
 _LINE_WORDS = 8
-"""Words of 8 bytes in the header of a shared file, and in each line behind it."""
+"""8-byte words in the header of a shared file, and in each line after it."""
 _SYNC_CALLS = ("fsync", "fdatasync", "sync_file_range")
 
 
 def compiled(
     name: str, purpose: str, libraries: Sequence[str] = (), package: str = "slowdust.instances"
 ) -> Path:
-    """Return the library made of `NAME.c` in a package, from the cache where it is there.
+    """Return the library compiled from `NAME.c` in a package, cached.
 
-    `purpose` is the subject of a sentence on why it cannot be made: 'a calibration'. `libraries`
-    are the linker's options. The package is that of this module unless another one is named. Raises
-    SlowdustError if there is no C compiler, or it fails.
+    `purpose` is the subject of the error message: 'a calibration'. `libraries` are linker options.
+    `package` is the package of the source file. Raises SlowdustError if there is no C
+    compiler, or if it fails.
     """
     source = resources.files(package).joinpath(f"{name}.c").read_bytes()
     command = [*COMPILER, "-x", "c", "-"]
@@ -73,14 +73,14 @@ def sync_library() -> Path:
 
 
 def check_preloadable(build: Build, programs: Iterable[Path], purpose: str) -> None:
-    """Raise UsageError when no library can be loaded into any of the programs of a server.
+    """Raise UsageError if no library can be loaded into any of a server's programs.
 
-    `purpose` is what the library is for, as in 'the server cannot have jemalloc'.
+    `purpose` completes 'the server cannot', for example 'use jemalloc'.
     """
     if all(is_static(program) for program in programs):
         raise UsageError(
-            f"{build.dbms} {build.facts.version} cannot {purpose}: it is a static program, into "
-            "which no library can be loaded"
+            f"{build.dbms} {build.facts.version} cannot {purpose}: it is a static program, which "
+            "cannot load a library"
         )
 
 
@@ -89,42 +89,42 @@ def _compile(command: Sequence[str], source: bytes, purpose: str) -> None:
         subprocess.run(command, input=source, capture_output=True, check=True)
     except FileNotFoundError:
         raise SlowdustError(
-            f"{purpose} compiles a small library, and there is no C compiler: install one, for "
-            f"example by `{INSTALL}`"
+            f"{purpose} needs a C compiler to build a small library: install one, for example "
+            f"with `{INSTALL}`"
         ) from None
     except subprocess.CalledProcessError as error:
         message = error.stderr.decode(errors="replace").strip()
         raise SlowdustError(
-            f"the library that {purpose} needs cannot be compiled (headers are in the package "
+            f"the library for {purpose} cannot be compiled (headers are in the package "
             f"libc6-dev): {message}"
         ) from error
 
 
 class DelayTotals(NamedTuple):
-    """Sends of a server to its clients since its data directory was made."""
+    """Sends of a server to its clients since its data directory was created."""
 
     delay_ns: int
-    """The delay before each send now."""
+    """The current delay before each send."""
     sends: int
     waited_ns: int
-    """The time that all sends really waited, by the clock."""
+    """The actual wait of all sends, by the clock."""
 
 
 class _SharedFile:
-    """The file that a server's library and Slowdust share: a header, then a line for each total."""
+    """The file shared by a server's library and Slowdust: a header, then a line for each total."""
 
     variable: str
-    """The variable of the server's environment that names the file."""
+    """The environment variable of the server that has the file's name."""
     lines: int
     attached_at: int
-    """Place of the number of attached processes in the header."""
+    """Index of the number of attached processes in the header."""
 
     def __init__(self, library: Path, path: Path, account: Account) -> None:
         self.library = library
         self._path = path
         self._words = struct.Struct(f"={_LINE_WORDS * (1 + self.lines)}Q")
         account.make_file(path, bytes(self._words.size))
-        # Not mapped here: if the server's account made the file shorter, that would be fatal.
+        # Not mapped here: if the server's account truncated the file, access would be fatal.
         self._file = path.open("r+b", buffering=0)
 
     def variables(self, variables: Mapping[str, str]) -> dict[str, str]:
@@ -132,7 +132,7 @@ class _SharedFile:
 
     @property
     def attached(self) -> int:
-        """The processes with the library that have mapped the file so far.
+        """The number of processes so far whose library has mapped the file.
 
         Raises OSError if it can no longer be read.
         """
@@ -141,12 +141,12 @@ class _SharedFile:
     def _read(self) -> tuple[int, ...]:
         content = os.pread(self._file.fileno(), self._words.size, 0)
         if len(content) < self._words.size:
-            raise OSError(0, f"{self._path} has become shorter")
+            raise OSError(0, f"{self._path} was truncated")
         return self._words.unpack(content)
 
 
 class DelayFile(_SharedFile):
-    """The delay before each reply of a server, and the time that it really waited."""
+    """The delay before each reply of a server, and its actual waits."""
 
     variable = "SLOWDUST_DELAY"
     lines = 64
@@ -157,7 +157,7 @@ class DelayFile(_SharedFile):
         os.pwrite(self._file.fileno(), struct.pack("=Q", delay_ns), 0)
 
     def totals(self) -> DelayTotals:
-        """Return the totals so far; exact while the server is at rest.
+        """Return the totals so far; exact while the server is idle.
 
         Raises OSError if they can no longer be read.
         """
@@ -166,14 +166,14 @@ class DelayFile(_SharedFile):
 
 
 class SyncFile(_SharedFile):
-    """The calls by which a server waits until data are on disk, counted and timed in it."""
+    """A server's calls that wait until data is on disk, counted and timed by the library."""
 
     variable = "SLOWDUST_SYNCS"
     lines = len(_SYNC_CALLS)
     attached_at = 0
 
     def totals(self) -> dict[str, Syncs]:
-        """Return call -> all calls so far, with the time that they took.
+        """Return call -> the number of calls so far, and their time.
 
         Raises OSError if they can no longer be read.
         """
@@ -186,41 +186,41 @@ class SyncFile(_SharedFile):
 
 _BINDING = re.compile(r"binding file \S+ \[0\] to (\S+) \[0\]: normal symbol `(malloc\w*)'")
 _JEMALLOC_SYMBOL = "malloc_conf"
-"""A symbol that only jemalloc has beside `malloc`."""
+"""A symbol that only jemalloc defines in addition to `malloc`."""
 _FILE_NAME = re.compile(r"lib(jemalloc|tcmalloc|c)\b|lib(tcmalloc)_")
 
 
 class AllocatorError(SlowdustError):
-    """A server whose malloc library is not the one that was asked for."""
+    """A server's malloc library differs from the requested one."""
 
 
 @dataclass(frozen=True)
 class Malloc:
-    """The place of a server's `malloc`."""
+    """The origin of a server's `malloc`."""
 
     file: Path
-    """The library, or the server itself where malloc is built in."""
+    """The library, or the server itself if malloc is built in."""
     kind: str
     """'glibc', 'jemalloc', 'tcmalloc', or the name of the file."""
     is_built_in: bool
 
 
 def find_malloc(build: Build, account: Account, variables: Mapping[str, str]) -> Malloc | None:
-    """Find the `malloc` of a build's server; None when the loader does not show it."""
+    """Find the `malloc` of a build's server; None if the loader does not show it."""
     command = [*build.command(build.server), "--version"]
     verbose = {**variables, "LD_DEBUG": "bindings", "LD_BIND_NOW": "1"}
     try:
         output = account.run(command, environment=verbose).stderr
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return malloc_of(_BINDING.findall(output), build.server)
+    return identify_malloc(_BINDING.findall(output), build.server)
 
 
-def malloc_of(bindings: Sequence[tuple[str, str]], server: Path) -> Malloc | None:
-    """Find `malloc` among the (file, symbol) that the loader bound; None when it is not there.
+def identify_malloc(bindings: Sequence[tuple[str, str]], server: Path) -> Malloc | None:
+    """Find `malloc` among the loader's bindings (file, symbol); None if it is missing.
 
-    Libraries may be bound to the server although it only forwards (its `malloc` is an entry of its
-    procedure linkage table): another file takes precedence.
+    Libraries may be bound to a server that only forwards the call (its `malloc` is an entry of its
+    procedure linkage table), so another file takes precedence.
     """
     files = {Path(file) for file, symbol in bindings if symbol == "malloc"}
     elsewhere = sorted(file for file in files if file != server and file.name[:3] != "ld-")
@@ -236,13 +236,12 @@ def malloc_of(bindings: Sequence[tuple[str, str]], server: Path) -> Malloc | Non
 
 
 def check_replaceable(build: Build, account: Account, wanted: str) -> None:
-    """Raise UsageError for a build whose malloc is built in, which no library can replace."""
-    check_preloadable(build, [build.server], f"have {wanted}")
+    """Raise UsageError for a build with a built-in malloc, which no library can replace."""
+    check_preloadable(build, [build.server], f"use {wanted}")
     own = find_malloc(build, account, {})
     if own is not None and own.is_built_in:
         raise UsageError(
-            f"{build.dbms} {build.version} cannot have {wanted}: its malloc, {own.kind}, is "
-            "built in"
+            f"{build.dbms} {build.version} cannot use {wanted}: its malloc, {own.kind}, is built in"
         )
 
 
@@ -255,27 +254,27 @@ def loaded_allocator(pid: int, malloc: Malloc | None) -> str | None:
 
 
 def check_loaded(pid: int, malloc: Malloc | None, wanted: str) -> None:
-    """Raise AllocatorError when a running server does not have the `malloc` that was asked for.
+    """Raise AllocatorError if a running server does not have the requested `malloc`.
 
-    It is also raised when that cannot be checked.
+    Also raised if it cannot be checked.
     """
     if malloc is None:
-        raise AllocatorError(f"does not show whether it has {wanted}")
+        raise AllocatorError(f"does not show whether it uses {wanted}")
     if malloc.is_built_in or malloc.kind != wanted:
         where = "built in" if malloc.is_built_in else f"from {malloc.file}"
-        raise AllocatorError(f"cannot have {wanted}: its malloc is {where}")
+        raise AllocatorError(f"cannot use {wanted}: its malloc is {where}")
     try:
         mapped = _mapped(pid)
     except OSError as error:
         raise AllocatorError(
-            f"cannot be checked to have {wanted}: /proc/{pid}/maps cannot be read "
-            f"({error.strerror}), as in containers without CAP_SYS_PTRACE"
+            f"cannot be checked for {wanted}: /proc/{pid}/maps cannot be read "
+            f"({error.strerror}), for example in containers without CAP_SYS_PTRACE"
         ) from error
     if malloc.file.resolve() not in mapped:
-        raise AllocatorError(f"has not mapped {malloc.file}, which should be its malloc")
+        raise AllocatorError(f"has not mapped its malloc library {malloc.file}")
 
 
 def _mapped(pid: int) -> set[Path]:
-    """Return the files that a process has mapped, including files replaced since by an upgrade."""
+    """Return the files that a process has mapped, including files replaced by an upgrade since."""
     text = Path(f"/proc/{pid}/maps").read_text(encoding="utf-8", errors="replace")
     return {Path(path) for path in re.findall(r"(/\S.*?)(?: \(deleted\))?$", text, re.MULTILINE)}

@@ -1,4 +1,4 @@
-"""Processes, distinguished from others that later get the same process id."""
+"""Processes, identified reliably although process ids are reused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _START_FIELD = 19
-"""The index of the start time in ticks since boot, after the name in /proc/PID/stat: proc(5)."""
+"""Index of the start time, in ticks since boot, after the name in /proc/PID/stat: proc(5)."""
 
 
 class ProcessMark(msgspec.Struct, frozen=True):
@@ -27,7 +27,7 @@ class ProcessMark(msgspec.Struct, frozen=True):
         return None if ticks is None else cls(pid, ticks, boot_id())
 
     def is_alive(self) -> bool:
-        """Return whether the same process still runs; a zombie does not."""
+        """Return whether the same process is still running; a zombie is not."""
         return self.boot_id == boot_id() and _start_ticks(self.pid) == self.start_ticks
 
 
@@ -41,9 +41,9 @@ def processes_running(
 ) -> Iterator[psutil.Process]:
     """Yield the processes in a directory or below it that run one of these programs.
 
-    With them come all processes of the sessions that they lead and of the given ones: a program
-    that makes data starts others. A server's working directory is its data directory. More than
-    that is compared, since a user's shell may have that working directory.
+    All processes there in the sessions that these lead, and in the given sessions, are included: a
+    program that creates data starts others. A server's working directory is its data directory.
+    Programs and sessions are compared because a user's shell may have that working directory.
     """
     directory = directory.resolve()
     found: list[tuple[psutil.Process, int]] = []
@@ -56,7 +56,7 @@ def processes_running(
             if process.exe() in programs:
                 programs_found.append(process)
         except (psutil.Error, OSError):
-            continue  # ended, or another user's
+            continue  # it has exited, or is another user's
     ours = {*sessions, *(process.pid for process in programs_found)}
     yield from (p for p, session in found if session in ours or p in programs_found)
 
@@ -66,6 +66,6 @@ def _start_ticks(pid: int) -> int | None:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
-    # The name may have spaces and parentheses: the fields start after its last ')'.
+    # The name may have spaces and parentheses: the fields start after the last ')'.
     fields = text.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else int(fields[_START_FIELD])

@@ -1,4 +1,4 @@
-"""The directory of one run, which is removed with everything in it however the run ends."""
+"""The directory of one run, which is removed with all its content however the run ends."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WATCHDOG_END_S = 10.0
 
 
 class Removable(Protocol):
-    """An object that a run directory removes when it is closed."""
+    """An object that is removed when the run directory is closed."""
 
     def remove(self) -> None: ...
 
@@ -48,8 +48,8 @@ class Removable(Protocol):
 class RunDirectory:
     """A directory below the data root, owned by this process until it is closed.
 
-    Use it as a context manager. A watchdog process cleans up if this process is killed, and the
-    next run if both are.
+    Use it as a context manager. A watchdog process cleans up if this process is killed; if both
+    are, the next run cleans up.
     """
 
     def __init__(self, path: Path, lock: int, watchdog: subprocess.Popen[bytes]) -> None:
@@ -62,9 +62,9 @@ class RunDirectory:
 
     @classmethod
     def open(cls, experiment: str, claim: Sequence[int] = ()) -> RunDirectory:
-        """Make a run directory of an experiment and own it.
+        """Create a run directory for an experiment, and own it.
 
-        `claim` are open files whose locks shall last until the servers have ended.
+        `claim` are open descriptors whose locks are kept until the servers have exited.
         """
         with global_lock():
             path = new_run_directory(_file_name(experiment))
@@ -93,7 +93,7 @@ class RunDirectory:
         return path
 
     def make_socket_directory(self, account: Account) -> Path:
-        """Make a directory with a short name that only the account (and root) can use."""
+        """Create a directory with a short name that only the account (and root) can use."""
         path = _socket_root(account) / f"{SOCKET_DIR_PREFIX}{secrets.token_hex(6)}"
         with self._changed_record() as record:
             record.socket_dirs.append(str(path))
@@ -104,7 +104,7 @@ class RunDirectory:
     def remove_socket_directory(self, path: Path, account: Account) -> None:
         """Delete a socket directory before this directory is closed.
 
-        Raises ReplacedError if there is something else in its place, which stays.
+        Raises ReplacedError if the path has been replaced, which is left alone.
         """
         try:
             remove_socket_dir(path, account)
@@ -113,9 +113,9 @@ class RunDirectory:
                 record.socket_dirs.remove(str(path))
 
     def limit_memory(self, limit_bytes: int) -> MemoryLimit:
-        """Return a limit of memory that is removed with this directory.
+        """Return a memory limit that is removed with this directory.
 
-        Raises SlowdustError where none can be made.
+        Raises SlowdustError if none can be created.
         """
         limit = MemoryLimit.make(limit_bytes)
         with self._changed_record() as record:
@@ -125,8 +125,8 @@ class RunDirectory:
     def frozen_group(self, limit: MemoryLimit | None) -> Path | None:
         """Return a control group for freezing a server, removed with this directory.
 
-        A process is in one group of version 2: where that of its memory is one, it is taken.
-        Returns None where none can be made.
+        A process can be in only one group of version 2, so the group of its memory limit is used if
+        it is one. Returns None if no group can be created.
         """
         if limit is not None and can_freeze(limit.folder):
             return limit.folder
@@ -143,9 +143,9 @@ class RunDirectory:
                 record.programs.append(name)
 
     def end_programs(self, directory: Path) -> None:
-        """Kill what runs in a directory of this one, and what that has started.
+        """Kill recorded programs in a subdirectory, and the processes of their sessions.
 
-        Raises SlowdustError if a process does not end.
+        Raises SlowdustError if a process does not exit.
         """
         with self._record_lock:
             programs, sessions = [*self._record.programs], [*self._record.sessions]
@@ -164,7 +164,7 @@ class RunDirectory:
         """Remove the instances and this directory; a second call does nothing.
 
         Raises:
-            ReplacedError: there is something else in the place of a directory of it, which stays.
+            ReplacedError: a directory has been replaced by something else, which is left alone.
         """
         if self._lock < 0:
             return
@@ -183,7 +183,7 @@ class RunDirectory:
             self._watchdog.stdin.close()
             try:
                 self._watchdog.wait(_WATCHDOG_END_S)
-            except subprocess.TimeoutExpired:  # it has nothing left to do
+            except subprocess.TimeoutExpired:  # it has no more work to do
                 self._watchdog.kill()
                 self._watchdog.wait()
         if refused:
@@ -205,7 +205,7 @@ def _socket_root(account: Account) -> Path:
         if len(os.fsencode(longest)) <= _SUN_PATH_BYTES:
             return Path(candidate)
     raise SlowdustError(
-        "there is no directory for sockets: set TMPDIR to a writable directory with a short path"
+        "no directory is suitable for sockets: set TMPDIR to a writable directory with a short path"
     )
 
 

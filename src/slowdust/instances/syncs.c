@@ -1,11 +1,11 @@
-/* Counts and times the calls by which a server waits until data are on disk: preloaded into it.
+/* Counts and times a server's calls that wait until data is on disk; preloaded into the server.
  *
- * The file that SLOWDUST_SYNCS names is mapped by all processes of the server and by Slowdust,
- * which reads the totals. Where SLOWDUST_SYNC_DELAY is set, each call takes so many microseconds
- * longer: the thread sleeps after the call has succeeded.
+ * All processes of the server and Slowdust map the file named by SLOWDUST_SYNCS, and Slowdust reads
+ * the totals. If SLOWDUST_SYNC_DELAY is set, each call takes that many microseconds longer: the
+ * thread sleeps after the call has succeeded.
  *
- * Only system calls and symbols of the oldest C libraries of 64-bit Linux are used, since a server
- * may bring a C library that is older than the one of the compiler.
+ * It uses only system calls and symbols of the oldest C libraries of 64-bit Linux, because a server
+ * may come with a C library that is older than the compiler's.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The layout that preloads.py reads, a cache line for each call. */
+/* The layout that preloads.py reads, with one cache line per call. */
 struct total {
     uint64_t calls;
     uint64_t waited_ns;
@@ -58,7 +58,7 @@ static void wait_longer(void) {
     while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {}
 }
 
-/* Call, wait, and add both up. A call that fails is not made longer. */
+/* Calls, waits, and adds both up. A failed call is not lengthened. */
 #define TIMED(total, call)                                                              \
     uint64_t begun = now_ns();                                                          \
     int result = (int)(call);                                                           \

@@ -1,7 +1,7 @@
-"""A process that cleans up when the Slowdust that started it was killed.
+"""A process that cleans up if the Slowdust that started it is killed.
 
 Its standard input is a pipe that only the owner of a run directory holds, and that closes when the
-owner ends, for whatever reason. Run as `python -m slowdust.instances.watchdog RUN_DIRECTORY`.
+owner exits for any reason. Run as `python -m slowdust.instances.watchdog RUN_DIRECTORY`.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _POLL_S = 0.05
 
 
 def start_watchdog(directory: Path, claim: Sequence[int] = ()) -> subprocess.Popen[bytes]:
-    """Start the watchdog of a run directory; closing its standard input ends it.
+    """Start the watchdog of a run directory; it exits when its standard input is closed.
 
-    It holds the open files of `claim` as long as it runs.
+    It holds the open descriptors in `claim` while it is running.
     """
     return subprocess.Popen(
-        # -P: files of the current directory must not replace our modules.
+        # -P: files in the current directory must not replace our modules.
         [sys.executable, "-P", "-m", __name__, str(directory)],
         pass_fds=claim,
         stdin=subprocess.PIPE,
@@ -37,7 +37,7 @@ def start_watchdog(directory: Path, claim: Sequence[int] = ()) -> subprocess.Pop
 def main() -> None:
     directory = Path(sys.argv[1])
     sys.stdin.buffer.read()
-    # The kernel may close the owner's pipe a moment before it frees the owner's lock.
+    # The kernel may close the owner's pipe slightly before it releases the owner's lock.
     while clean_directory(directory) is None and directory.exists():
         time.sleep(_POLL_S)
 

@@ -1,5 +1,5 @@
-"""Experiments of several hosts joined into one (`slowdust merge`).
+"""Merge experiments of several hosts into one (`slowdust merge`).
 
-`join` makes it of the folders of its parts, as often as one likes: while parts grow, it is made
-anew from all of them, and nothing of what it was before is kept but the user's note.
+`merge` builds it from the folders of its parts and can be repeated: while parts grow, it is rebuilt
+from all of them. Only the user's note is kept.
 """

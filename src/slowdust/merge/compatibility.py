@@ -1,4 +1,4 @@
-"""What parts must have in common to be one experiment."""
+"""Conditions for merging experiments."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from slowdust.store.manifest import BuildFacts, ContenderFacts, Manifest
 
 _METHOD = {
     "margin": "the margin",
-    "own_margins": "the margins of single tests",
+    "own_margins": "the margins of tests",
     "tables": "the number of tables",
     "rows": "the number of rows",
     "data": "the data",
@@ -20,8 +20,8 @@ _METHOD = {
     "pool_bytes": "the page cache, in bytes",
     "steps": "the method of long steps",
 }
-"""Fields of the method that must agree -> their names. Lengths of slices, budgets and incarnations
-may differ: each ratio is of slices of one host, beside each other."""
+"""Fields of the method that must agree -> their names. Lengths of slices, budgets and numbers of
+starts may differ: each ratio is between slices of one host."""
 
 
 _Differences = Iterator[tuple[str, object, object]]
@@ -32,7 +32,7 @@ def check_compatibility(parts: Sequence[Records]) -> None:
     """Refuse parts that measured different things under the same names.
 
     Raises:
-        UsageError: names the first difference, in one line.
+        UsageError: the first difference, in one line.
     """
 
     def refuse_difference(first: Records, second: Records, of: str, compared: _Differences) -> None:
@@ -55,7 +55,7 @@ def check_compatibility(parts: Sequence[Records]) -> None:
 
 
 def _compared(first: Records, second: Records) -> _Differences:
-    """Yield what two parts must have in common."""
+    """Yield the properties that two parts must have in common."""
 
     def workload(manifest: Manifest) -> str | None:
         workload = manifest.workload
@@ -74,7 +74,7 @@ def _compared(first: Records, second: Records) -> _Differences:
 
 
 def _compared_contenders(ours: ContenderFacts, theirs: ContenderFacts) -> _Differences:
-    """Yield what a contender must be in all parts that have it."""
+    """Yield the properties that a contender must have in all parts."""
     yield "the DBMS", ours.dbms, theirs.dbms
     yield "the build", *_builds(ours.build, theirs.build)
     yield "the engine", ours.engine, theirs.engine
@@ -87,9 +87,9 @@ def _compared_contenders(ours: ContenderFacts, theirs: ContenderFacts) -> _Diffe
 
 
 def _builds(ours: BuildFacts, theirs: BuildFacts) -> tuple[str, str]:
-    """Return what tells two builds apart: of compiled ones, their content and how it was compiled.
+    """Return what identifies two builds: for compiled builds their source and how it was compiled.
 
-    Compilers do not write the same bytes on every machine.
+    Compilers do not produce the same bytes on every machine.
     """
     if ours.compiled is not None and theirs.compiled is not None:
         first, second = (

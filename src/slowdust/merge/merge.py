@@ -1,4 +1,4 @@
-"""One experiment of several, which were measured on one host or on many."""
+"""Merge several experiments, measured on one host or on several, into one."""
 
 from __future__ import annotations
 
@@ -40,62 +40,64 @@ from slowdust.user_text import read_user_text
 from slowdust.wording import counted, listing, shortened
 
 Design = Literal["replicate", "spread"]
-"""What the user wants of each test: several hosts, or one host."""
+"""The user's requirement for each test: several hosts, or one host."""
 _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
 class Merged:
-    """What was made of the parts."""
+    """The merged experiment."""
 
     folder: Folder
     manifest: Manifest
     sentences: tuple[str, ...]
-    """What was left out, and why: copies, counts of another source."""
+    """Excluded records, with reasons: copies, counts of another source."""
 
 
 def merge(
     parts: Sequence[Source], target: Folder, design: Design | None = None, spec: str | None = None
 ) -> Merged:
-    """Make one experiment of several; replace the merged one that has the target's name.
+    """Merge experiments; replace an earlier merged experiment with the target's name.
 
-    Each part is an experiment of one host, or a merged one. The result depends on nothing but the
-    parts and their order, and appears whole or not at all. Parts may be running: what they have by
-    now is taken. With a `design`, tests that do not follow it are an error. `spec` is the
-    specification (TOML) of all of them, if there is one.
+    Each part is an experiment of one host, or a merged one. The result depends only on the parts
+    and their order, and appears completely or not at all. Parts may still be running: their present
+    records are used. With a `design`, tests that violate it are an error. `spec` is their common
+    specification (TOML), if any.
 
     Raises:
-        UsageError: parts do not agree, copies were continued apart, a host is not known, or the
-            target is no merged experiment.
+        UsageError: parts are incompatible, copies were extended separately, a host is unknown, or
+            the target exists and is not a merged experiment.
         SlowdustError: a part is damaged, or the target cannot be written.
     """
     if not parts:
-        raise UsageError("there is nothing to join")
+        raise UsageError("there is nothing to merge")
     if any(part.folder.path.resolve() == target.path.resolve() for part in parts):
-        raise UsageError(f"'{target.name}' is one of those to join: choose another --name")
+        raise UsageError(
+            f"'{target.name}' is one of the experiments to merge; choose another --name"
+        )
     taken = target.path.exists() and any(target.path.iterdir())
     if taken and not (target.has_manifest() and target.read_manifest().hosts):
         raise UsageError(
-            f"there is a '{target.name}' in {target.path.parent} already: choose another --name"
+            f"'{target.name}' already exists in {target.path.parent}; choose another --name"
         )
     records, left_out = drop_duplicates([read_source(part) for part in parts])
     check_compatibility(records)
     if (number := sum(len(part.slices) for part in records)) > MOST_SLICES:
         raise UsageError(
-            f"'{target.name}' would have {number:,} slices: a report is made of at most "
+            f"'{target.name}' would have {number:,} slices; a report can have at most "
             f"{MOST_SLICES:,}"
         )
     records = renumber(records)
     manifest = _merged_manifest(target.name, records)
     if len(manifest.contenders) > MOST_CONTENDERS:
         raise UsageError(too_many_contenders(target.name, len(manifest.contenders)))
-    # Counts of two sources are never compared: those of the manifest's stay.
+    # Counts of different sources are never compared: keep the manifest's source.
     source = manifest.counting.source if manifest.counting is not None else None
     counts = [count for part in records for count in part.counts]
     kept = [count for count in counts if source is None or count.source == source]
     if missing := len(counts) - len(kept):
         left_out.append(
-            f"{counted(missing, 'count')} left out: work was counted in another way in other parts"
+            f"{counted(missing, 'count')} excluded: other parts counted work in a different way"
         )
     slices = [record for part in records for record in part.slices]
     if design is not None:
@@ -108,10 +110,10 @@ def merge(
             writer.append(*slices)
             writer.append_count(*kept)
             writer.append_waits(*(window for part in records for window in part.waits))
-            # Rates of different hosts are not compared: the trials are those of the part with most.
+            # Rates of different hosts are not comparable: keep the trials of the part with most.
             if trials := max((part.trials for part in records), key=len):
                 writer.append_trials(*trials)
-            # Those of one step and contender are read as their mean.
+            # Profiles of one step and contender are averaged when they are read.
             for start, part in enumerate(records, start=1):
                 for profile in part.profiles:
                     writer.write_profile(profile, numbers[profile.contender], start)
@@ -126,10 +128,10 @@ def merge(
 
 
 def _check_design(design: Design, slices: Sequence[Slice], manifest: Manifest) -> None:
-    """Refuse tests that are measured on fewer, or more, hosts than the user wants.
+    """Refuse tests that were measured on the wrong number of hosts.
 
     Raises:
-        UsageError: names them.
+        UsageError: names these tests.
     """
     host_of = {number: host.name for host in manifest.hosts for number in host.incarnations}
     hosts: dict[str, set[str]] = {}
@@ -137,15 +139,15 @@ def _check_design(design: Design, slices: Sequence[Slice], manifest: Manifest) -
         hosts.setdefault(record.place.test, set()).add(host_of[record.place.incarnation])
     wrong = [test for test, of in hosts.items() if (len(of) == 1) == (design == "replicate")]
     if wrong:
-        where = "one host only" if design == "replicate" else "several hosts"
-        raise UsageError(f"--{design}: {shortened(wrong)} measured on {where}")
+        where = "only one host" if design == "replicate" else "several hosts"
+        raise UsageError(f"--{design}: measured on {where}: {shortened(wrong)}")
 
 
 def _merged_manifest(name: str, parts: Sequence[Records]) -> Manifest:
-    """Return the manifest of an experiment that has all records of its parts.
+    """Return the manifest of an experiment with all records of its parts.
 
     Raises:
-        UsageError: nothing tells on which host a part was measured.
+        UsageError: a part's host is unknown.
     """
     manifests = [part.manifest for part in parts]
     first = manifests[0]
@@ -157,7 +159,7 @@ def _merged_manifest(name: str, parts: Sequence[Records]) -> Manifest:
     turns: dict[str, int] = {}
     for manifest in manifests:
         for contender in manifest.contenders:
-            # As in the first part in which it did not drop out.
+            # From the first part without failure of the contender.
             if contenders.setdefault(contender.name, contender).failed and not contender.failed:
                 contenders[contender.name] = contender
         for plan in manifest.plans:
@@ -210,20 +212,20 @@ def _merged_manifest(name: str, parts: Sequence[Records]) -> Manifest:
 
 
 def _counting(manifests: Sequence[Manifest]) -> Counting | None:
-    """Return how work was counted: as in the first part that has counts, else why it was not."""
+    """Return how work was counted in the first part with counts, else why it was not."""
     tried = known(manifest.counting for manifest in manifests)
     counted_in = [counting for counting in tried if counting.source is not None]
     return next(iter([*counted_in, *tried]), None)
 
 
 def _common(values: Iterable[_Value]) -> _Value | None:
-    """Return the value that is everywhere the same; None where they differ."""
+    """Return the common value; None if values differ."""
     first, *others = values
     return first if all(value == first for value in others) else None
 
 
 def _method(methods: Sequence[Method]) -> Method:
-    """Return the first one, without what differs: seeds, lengths of slices, budgets."""
+    """Return the first method without properties that differ: seeds, slice lengths, budgets."""
     budgets = [method.budget_s for method in methods]
     lengths = {
         key: length for method in reversed(methods) for key, length in method.slice_lengths.items()
@@ -241,7 +243,7 @@ def _method(methods: Sequence[Method]) -> Method:
 
 
 def _findings(hosts: Sequence[HostFacts]) -> list[Finding]:
-    """Return the findings of all hosts; one that is not everywhere the same names its host."""
+    """Return the findings of all hosts; findings that differ between hosts name their host."""
     everywhere = [
         finding for finding in hosts[0].findings if all(finding in host.findings for host in hosts)
     ]
@@ -255,7 +257,7 @@ def _findings(hosts: Sequence[HostFacts]) -> list[Finding]:
 
 
 def _warnings(parts: Sequence[Records], hosts: Sequence[HostFacts]) -> list[str]:
-    """Return the warnings of all parts, with the names of their hosts unless all parts have it."""
+    """Return the warnings of all parts, with host names unless all parts have the warning."""
     by_warning: dict[str, list[str]] = {}
     for part in parts:
         paths = {joined.path for host in part.hosts() for joined in host.parts}

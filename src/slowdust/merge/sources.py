@@ -1,4 +1,4 @@
-"""The parts that are merged: their records, on which host they were made, and which are copies."""
+"""The parts of a merge: their records, their hosts, and duplicates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from slowdust.units import known
 from slowdust.wording import counted
 
 _NUMBERED = ("preparations", "counters", "recalls", "index_sizes", "failed_steps")
-"""Fields of a manifest with records that have the number of an incarnation."""
+"""Fields of a manifest whose records have the number of a start (`incarnation`)."""
 _Placed = TypeVar("_Placed", Slice, Count, WaitWindow)
 
 
@@ -35,11 +35,11 @@ class Source:
 
     folder: Folder
     host: str | None = None
-    """The user's name for its host; else the facts of its host tell it from others."""
+    """The user's name for its host; by default hosts are distinguished by their facts."""
     given: str | None = None
-    """The user's name for it, for errors; its experiment's name where it is None."""
+    """The user's name for it, in errors; by default the experiment's name."""
     path: str | None = None
-    """The recorded path, such as that of a bundle; that of its folder where it is None."""
+    """The recorded path, such as a bundle's; by default the folder's."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Records:
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The numbers of all its incarnations, those for counts and waits included."""
+        """The numbers of all its starts, including those for counts and waits."""
         numbers = {record.place.incarnation for record in self.slices}
         numbers |= {count.place.incarnation for count in self.counts}
         numbers |= {window.place.incarnation for window in self.waits}
@@ -82,7 +82,7 @@ class Records:
 
     @cached_property
     def identities(self) -> frozenset[tuple[object, ...]]:
-        """The place of each slice, without numbers that merging changes, and its moment."""
+        """The place of each slice, without numbers changed by merging, and its time."""
 
         def identity(record: Slice) -> tuple[object, ...]:
             place = record.place
@@ -92,7 +92,7 @@ class Records:
         return frozenset(map(identity, self.slices))
 
     def is_copy_of(self, other: Records) -> bool:
-        """Return whether nothing would be lost with `other` alone."""
+        """Return whether `other` contains everything in this part."""
 
         def size(part: Records) -> tuple[int, int]:
             return len(part.slices), len(part.counts) + len(part.waits) + len(part.profiles)
@@ -101,7 +101,7 @@ class Records:
         return has_all and size(self) <= size(other)
 
     def hosts(self) -> list[HostFacts]:
-        """Return its hosts; one that was measured on one host has the user's name for it."""
+        """Return its hosts; an experiment on one host uses the user's name for it."""
         manifest = self.manifest
         part = JoinedPart(experiment=self.name, path=self.path, incarnations=self.numbers)
         one = HostFacts(
@@ -124,18 +124,18 @@ def read_source(part: Source) -> Records:
     """Read all records of a part.
 
     Raises:
-        UsageError: it is no experiment that can be merged.
+        UsageError: the experiment cannot be merged.
         SlowdustError: a file is damaged.
     """
     folder = part.folder
     manifest = folder.read_manifest()
     if manifest.imported is not None:
-        raise UsageError(f"'{folder.name}' was imported: it has one run of each, and no intervals")
-    # A fleet, which names no part, has different tests of one calibration on its hosts.
+        raise UsageError(f"'{folder.name}' was imported: it has single runs without intervals")
+    # A fleet, which does not name parts, runs different tests of one calibration on its hosts.
     if part.given is not None and any(each.slowed is not None for each in manifest.contenders):
-        raise UsageError(f"'{folder.name}' is a calibration, which is about one host alone")
+        raise UsageError(f"'{folder.name}' is a calibration, which applies to one host only")
     if manifest.hosts and part.host is not None:
-        raise UsageError(f"'{folder.name}' is of {len(manifest.hosts)} hosts: --host names one")
+        raise UsageError(f"'{folder.name}' has {len(manifest.hosts)} hosts, but --host names one")
     return Records(
         part,
         manifest,
@@ -148,35 +148,36 @@ def read_source(part: Source) -> Records:
 
 
 def drop_duplicates(parts: Sequence[Records]) -> tuple[list[Records], list[str]]:
-    """Leave out parts of which another has all slices; return the others and sentences about it.
+    """Drop parts whose slices are all in another part; return the rest, and sentences about it.
 
     Raises:
-        UsageError: two parts share slices, and each has others: one of them was continued after it
+        UsageError: two parts share slices, and each has others: one of them was extended after it
             had been copied.
     """
     kept: list[Records] = []
     sentences: list[str] = []
 
-    def leave_out(part: Records, other: Records) -> None:
+    def drop(part: Records, other: Records) -> None:
         slices = counted(len(part.slices), "slice")
         sentences.append(
-            f"'{part.label}' is given twice: it counts once"
+            f"'{part.label}' was given twice and is used once"
             if part.path == other.path
-            else f"'{part.label}' is left out: '{other.label}' has all of its {slices}"
+            else f"'{part.label}' is excluded: '{other.label}' has all of its {slices}"
         )
 
     for part in parts:
         for earlier in list(kept):
             if part.path == earlier.path or part.is_copy_of(earlier):
-                leave_out(part, earlier)
+                drop(part, earlier)
                 break
             if earlier.is_copy_of(part):
-                leave_out(earlier, part)
+                drop(earlier, part)
                 kept.remove(earlier)
             elif common := len(part.identities & earlier.identities):
                 raise UsageError(
                     f"'{earlier.label}' and '{part.label}' have "
-                    f"{counted(common, 'slice')} in common, and each has others: join one of them"
+                    f"{counted(common, 'slice')} in common, and each has others; merge only one of "
+                    "them"
                 )
         else:
             kept.append(part)
@@ -184,7 +185,7 @@ def drop_duplicates(parts: Sequence[Records]) -> tuple[list[Records], list[str]]
 
 
 def renumber(parts: Sequence[Records]) -> list[Records]:
-    """Return the parts, whose incarnations have one series of numbers."""
+    """Return the parts with their starts numbered consecutively."""
     renumbered = []
     offset = 0
     for part in parts:
@@ -236,11 +237,11 @@ _Identity = tuple[tuple[str, str], ...]
 def hosts_of(parts: Sequence[Records]) -> list[HostFacts]:
     """Return the hosts of all parts, in the order of their first part.
 
-    A name that the user gave tells a host from all others; else the facts of the machine do. One
-    without a name gets that of its facts, or a number.
+    Hosts are identified by the user's names, or else by the facts of the machine. A host without a
+    name gets one from its facts, or a number.
 
     Raises:
-        UsageError: nothing tells on which host a part was measured.
+        UsageError: a part's host is unknown.
     """
     members: list[list[tuple[HostFacts, str]]] = []
     """The parts of each host, and the user's names for them."""
@@ -274,39 +275,37 @@ def hosts_of(parts: Sequence[Records]) -> list[HostFacts]:
 def _same_host(
     facts: HostFacts, part: str, hosts: Sequence[list[tuple[HostFacts, str]]]
 ) -> list[tuple[HostFacts, str]] | None:
-    """Return which of `hosts` it is; None of a new one."""
+    """Return the matching entry of `hosts`; None for a new host."""
     name, identity = facts.name, host_of(facts.host)
     if name:
         same = next((host for host in hosts if host[0][0].name == name), None)
         if same is not None and host_of(same[0][0].host) != identity:
             raise UsageError(
-                f"'{same[0][1]}' and '{part}' are of hosts with different facts, and both are "
-                f"called {name}"
+                f"'{same[0][1]}' and '{part}' were measured on hosts with different facts, but "
+                f"both hosts are called {name}"
             )
         return same
     if not identity:
-        raise UsageError(
-            f"'{part}' does not say on which host it was measured: name it, --host {part}=NAME"
-        )
+        raise UsageError(f"'{part}' does not record its host; name it: --host {part}=NAME")
     same = next((host for host in hosts if host_of(host[0][0].host) == identity), None)
     if same is None:
         return None
     if same[0][0].name:
         raise UsageError(
-            f"'{part}' is of a host with the facts of {same[0][0].name}: say which it is, "
+            f"the host of '{part}' has the same facts as {same[0][0].name}; name it: "
             f"--host {part}=NAME"
         )
     if other := next((label for each, label in same if _overlap(each, facts)), None):
         raise UsageError(
             f"'{other}' and '{part}' were measured at the same time on hosts with the same "
-            f"facts: name them, --host {other}=NAME --host {part}=NAME (one name for both, "
-            "if it was one host)"
+            f"facts; name them: --host {other}=NAME --host {part}=NAME (with the same name if it "
+            "was one host)"
         )
     return same
 
 
 def _overlap(host: HostFacts, other: HostFacts) -> bool:
-    """Return whether two parts were measured at the same time, as far as is known."""
+    """Return whether two parts are known to have been measured at the same time."""
     times = known((host.started, host.finished, other.started, other.finished))
     if len(times) < 4:
         return False
@@ -315,27 +314,27 @@ def _overlap(host: HostFacts, other: HostFacts) -> bool:
 
 
 def disambiguate_hosts(parts: Sequence[Source]) -> list[Source]:
-    """Return parts whose hosts' names tell machines apart: 'a' and 'a-2' where there were two.
+    """Return parts with unique names of machines: 'a' and 'a-2' if two have the same name.
 
-    A machine may have been replaced by another one of its name, or have got more memory.
+    A machine may have been replaced by another of the same name, or have more memory.
 
     Raises:
         SlowdustError: a manifest cannot be read.
     """
     names: dict[tuple[str, _Identity], str] = {}
     taken = {part.host for part in parts if part.host is not None}
-    apart = []
+    renamed = []
     for part in parts:
         if part.host is None:
-            apart.append(part)
+            renamed.append(part)
             continue
         machine = part.host, host_of(part.folder.read_manifest().host)
         if machine not in names:
             is_first = all(host != part.host for host, _ in names)
             names[machine] = part.host if is_first else _free(part.host, taken)
             taken.add(names[machine])
-        apart.append(dataclasses.replace(part, host=names[machine]))
-    return apart
+        renamed.append(dataclasses.replace(part, host=names[machine]))
+    return renamed
 
 
 def _free(wanted: str, taken: set[str]) -> str:

@@ -1,7 +1,7 @@
-"""The interface of a probe: it is read twice, and tells what was used between the readings.
+"""The interface of a probe: it is read twice, and reports the use between the two readings.
 
-A new probe is a module of a room here with a class of this shape and a function
-`probe_of(subject: Subject)` that makes one, and a row in `analysis/metrics.py`.
+A new probe is a module in a subpackage with a class of this interface and a function
+`open_probe(subject: Subject)` that creates it, and a row in `analysis/metrics.py`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _log = logging.getLogger(__name__)
 Reading = TypeVar("Reading")
 
 FAILURES = (OSError, ValueError, LookupError)
-"""Exceptions that a probe may raise: files that vanish, are forbidden, or have another form."""
+"""Exceptions that a probe may raise: files that vanish, are forbidden, or have another format."""
 STATES = {"vsz_bytes", "rss_bytes", "processes", "cpus", "threads"}
-"""Quantities that are a state at the end of a window, and not an amount."""
+"""Quantities that are a state at the end of a window instead of an amount."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The running server that probes are about."""
+    """The running server that probes read."""
 
     pid: int
     data_directory: Path
 
 
 class Probe(Protocol[Reading]):
-    """A source of readings, of which two make a use."""
+    """A source of readings; two readings make a use."""
 
     @property
     def name(self) -> str:
@@ -44,7 +44,7 @@ class Probe(Protocol[Reading]):
 
     @property
     def parts(self) -> Mapping[str, str]:
-        """Quantity -> name of the part that could not be measured where a use lacks it."""
+        """Quantity -> name of the part to list as skipped if a use lacks the quantity."""
         ...
 
     def read(self) -> Reading:
@@ -55,7 +55,7 @@ class Probe(Protocol[Reading]):
         ...
 
     def use(self, before: Reading, after: Reading) -> Use:
-        """Return the quantities used between two readings; what is not known is absent."""
+        """Return the quantities used between two readings; unknown ones are absent."""
         ...
 
 
@@ -87,7 +87,7 @@ def attempt(probe: Probe[Reading]) -> Reading | None:
 
 
 def use_between(probe: Probe[Reading], before: Reading | None, after: Reading | None) -> Use | None:
-    """Return what was used between two readings; None where one is missing or they do not fit."""
+    """Return the use between two readings; None if one is missing or they do not match."""
     try:
         return None if before is None or after is None else probe.use(before, after)
     except FAILURES as failure:
@@ -97,16 +97,16 @@ def use_between(probe: Probe[Reading], before: Reading | None, after: Reading | 
 
 @dataclass(kw_only=True)
 class WindowUse:
-    """Quantities used in one window; the fields of `Measured` of the same meaning."""
+    """The use of one window; fields as in `Measured`."""
 
     uses: dict[str, Use]
     seconds: Second
-    """Time from before the first probe's first reading to after its last: it contains the slice."""
+    """Time from before the first probe's first reading to after its last: includes the slice."""
     skipped: list[str]
-    """Probes that could not be read, and parts of uses (`server.io`) that are absent."""
+    """Probes that could not be read, and absent parts of uses (`server.io`)."""
 
     def __add__(self, later: WindowUse) -> WindowUse:
-        """Return the use of two windows of the same probes; what one of them lacks is absent."""
+        """Add the uses of two windows of the same probes; quantities that one lacks are absent."""
         return WindowUse(
             uses={
                 name: _added(use, later.uses[name])
@@ -118,10 +118,11 @@ class WindowUse:
         )
 
     def take_switches(self, samples: Sequence[float | None]) -> None:
-        """Take the server's context switches from samples if a process ended and lost its own.
+        """Replace missing context switches of the server by the sum of samples.
 
-        In a window of many seconds some processes always end: autovacuum's, parallel workers of an
-        index. The sum of the samples lacks only their last second. None is a sample that failed.
+        They are missing if a process exited and took its own with it. In a window of many seconds
+        some processes always exit: autovacuum's, or parallel workers of an index. The sum of the
+        samples lacks only their last second. None is a failed sample.
         """
         server = self.uses.get("server")
         if server is None or "context_switches" in server or None in samples:
@@ -139,11 +140,11 @@ def _added(use: Use, later: Use) -> Use:
 
 
 class Window:
-    """The probes of one contender's slices; used again for each slice.
+    """The probes of one contender's slices, reused for each slice.
 
-    The driver stands still at both moments, so operations and uses belong together, and no clocks
-    are synchronised. Probes are read in their order at the opening and in reverse at the closing.
-    One that fails is skipped and named.
+    The driver is idle at both moments, so operations and uses match without synchronized clocks.
+    Probes are read in order when the window opens and in reverse order when it closes. A failing
+    probe is listed as skipped.
     """
 
     def __init__(self, probes: Sequence[AnyProbe]) -> None:
@@ -152,17 +153,17 @@ class Window:
         self._opened: float | None = None
 
     def open(self) -> None:
-        """Take the first readings. The load must be at rest."""
+        """Take the first readings. The load must be idle."""
         self._opened = time.monotonic()
         self._first = [attempt(probe) for probe in self._probes]
 
     def close(self) -> WindowUse:
-        """Take the last readings and return what was used. The load must be at rest.
+        """Take the last readings, and return the use. The load must be idle.
 
-        Raises RuntimeError if the window was not opened.
+        Raises RuntimeError if the window is not open.
         """
         if self._opened is None:
-            raise RuntimeError("a window is opened before it is closed")
+            raise RuntimeError("the window is not open")
         last = [attempt(probe) for probe in reversed(self._probes)]
         seconds = time.monotonic() - self._opened
         self._opened = None

@@ -1,4 +1,4 @@
-"""Samples of every second of a long step: what the probes saw used, and what the server logged."""
+"""Samples of every second of a long step: the use seen by the probes, and the server's log."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _SHORTEST: Second = 0.1
 _MOST_LINES = 5
 _LONGEST_LINE = 300
 _MOST_LOG_BYTES = 1 << 16
-"""The most bytes of the log read in one second; a server that writes more repeats itself."""
+"""Most log bytes read per second; a server that writes more repeats itself."""
 
 
 class _Readings(NamedTuple):
     at: float
     of_probes: list[Any]
-    """The reading of each probe; None where it could not be read."""
+    """The reading of each probe; None if it failed."""
 
 
 class LogReader:
@@ -35,7 +35,7 @@ class LogReader:
         self._offset = self._size()
 
     def new_lines(self) -> list[str]:
-        """Return the first few lines written since the last call, each cut to a length."""
+        """Return the first few lines written since the last call, truncated."""
         size = self._size()
         if size <= self._offset:
             self._offset = size
@@ -58,14 +58,14 @@ class LogReader:
 
 
 class Sampler:
-    """Reads the probes once a second from its entry as a context manager to its exit.
+    """Reads the probes once a second while its context is active.
 
-    The seconds begin with the entry. A probe that cannot be read in a second is absent in its
-    sample: a server that died has no more readings.
+    The seconds begin with the context. A probe that fails is absent from the sample: a server that
+    exited has no more readings.
     """
 
     def __init__(self, probes: Sequence[AnyProbe], log: Path | None) -> None:
-        """`log` is the file of the server's log; None where it is out of reach."""
+        """`log` is the server's log file; None if it is out of reach."""
         self._probes = list(probes)
         self._log = None if log is None else LogReader(log)
         self._end = threading.Event()
@@ -80,7 +80,7 @@ class Sampler:
 
     @property
     def began(self) -> float:
-        """Unix time of the first reading; known after the entry."""
+        """Unix time of the first reading; available inside the context."""
         return self._began
 
     def __exit__(self, *error: object) -> None:
@@ -88,7 +88,7 @@ class Sampler:
         self._thread.join()
 
     def samples(self, started: float) -> list[Sample]:
-        """Return the samples, with times since `started` (Unix time); called after the exit."""
+        """Return the samples, with times since `started` (Unix time). Call it after the context."""
         for sample in self._samples:
             sample.start = max(0.0, sample.start - started)
         return self._samples

@@ -9,7 +9,7 @@ from slowdust.analysis.calibration import (
     MOST_TAKEN,
     difference_label,
     resolution,
-    tallies_of,
+    tally_tests,
     upper_bound,
 )
 from slowdust.analysis.model import CalibratedTest, Calibration, NeededTime, Tally
@@ -87,7 +87,7 @@ def _tally_table(calibrations: Sequence[Calibration]) -> Table:
 
 
 def _tallies(calibrations: Sequence[Calibration]) -> list[Tally]:
-    return tallies_of(test for calibration in calibrations for test in calibration.tests)
+    return tally_tests(test for calibration in calibrations for test in calibration.tests)
 
 
 def _tally_row(tally: Tally) -> list[str]:

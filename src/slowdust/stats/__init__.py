@@ -1,1 +1,1 @@
-"""The statistics: numbers in, numbers out. Nothing here knows a file, a DBMS or a report."""
+"""Statistics on plain numbers. They know no files, DBMS or reports."""

@@ -1,4 +1,4 @@
-"""What is compared: log ratios of the blocks of one step, incarnation by incarnation."""
+"""Log ratios of the blocks of one step, by start of the servers (`incarnation`)."""
 
 from __future__ import annotations
 
@@ -42,28 +42,28 @@ class Step(NamedTuple):
 
 
 Parts = Literal["slices", "chunks", "steps"]
-"""What blocks consist of: slices, chunks of long steps, or long steps, of which a block is a pair,
-the only one of its incarnation."""
+"""The parts of a block: slices, chunks of long steps, or whole long steps. A pair of whole steps is
+one block, and the only block of its start."""
 
 
 @dataclass(frozen=True)
 class BlockRatios:
-    """ln(quantity of the contender / of the base) of the complete blocks of one step."""
+    """ln(contender's quantity / base's quantity) in the complete blocks of one step."""
 
     step: Step
     contender: str
     by_incarnation: tuple[FloatArray, ...]
-    """One array for each incarnation that has such a block, in order; shape (blocks, halves).
-    A half is a slice of each contender; a block has two, a pair of long steps is one."""
+    """One array for each start with a complete block, in order; shape (blocks, halves).
+    A half has one slice of each contender. A block has two halves; a pair of long steps has one."""
     numbers: tuple[int, ...]
-    """Numbers of the incarnations of `by_incarnation`."""
+    """Numbers of the starts in `by_incarnation`."""
     incomplete: int = 0
-    """Blocks left out because one of the two has fewer slices in it (a killed experiment)."""
+    """Blocks excluded because a contender has fewer slices in them (a killed experiment)."""
     with_zero: int = 0
-    """Blocks left out because one of the two has a slice in which the quantity is 0."""
+    """Blocks excluded because the quantity is 0 in a slice."""
     totals: dict[int, BlockTotals] = field(default_factory=dict)
-    """Totals of the blocks by number of the incarnation, with those left out because of a 0;
-    empty for long steps, single runs and every quantity but the throughput."""
+    """Number of the start -> totals of its blocks, including blocks excluded because of a 0.
+    Empty for long steps, single runs and all quantities except throughput."""
     parts: Parts = "slices"
 
     @property
@@ -77,9 +77,8 @@ class BlockRatios:
 
     @cached_property
     def all_time(self) -> dict[int, Location]:
-        """Ratios of totals by number of the incarnation; empty without totals, and where one of the
-        two did nothing at all.
-        """
+        """Number of the start -> ratio of totals; empty without totals, and if a contender did
+        nothing in all starts."""
         return totals_by_incarnation(self.totals)
 
     def on(self, numbers: Collection[int]) -> BlockRatios:
@@ -95,7 +94,7 @@ class BlockRatios:
 
     @property
     def every_number(self) -> list[int]:
-        """Numbers of all incarnations, those without a log ratio included."""
+        """Numbers of all starts, including those without a log ratio."""
         return sorted({*self.numbers, *self.totals})
 
     @property

@@ -1,31 +1,30 @@
-"""Relative throughput with its interval, from blocks nested in incarnations.
+"""Relative throughput with its interval, from blocks nested in starts of the servers.
 
-The model, for one step and one contender, of the location m of incarnation i (`location.py`):
+The model, for one step and one contender, of the location m of start i (`location.py`):
 
-    m_i = theta + u_i + e_i        u_i ~ N(0, tau^2): what a restart does
-                                   e_i ~ N(0, v_i):   what is left of the blocks' noise
+    m_i = theta + u_i + e_i        u_i ~ N(0, tau^2): effect of the restart
+                                   e_i ~ N(0, v_i):   remaining noise of the blocks
 
-Two to four incarnations say little about tau, and an interval that ignores this is absurdly wide
-(Student's t with one degree of freedom) or far too narrow (tau estimated as 0). Hence tau is
-integrated over its posterior instead of being estimated (Roever 2020, J. Stat. Softw. 93(6)):
-a weakly informative half-Student prior (Gelman 2006, Bayesian Analysis 1) on the scale that
-restarts are known to have, the incarnations of the step itself, and, discounted to a fixed
-weight, those of the experiment's other steps and contenders: a power prior (Ibrahim and Chen
-2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). A step whose
-restarts contradict the others' counts alone: a robust mixture (Schmidli et al. 2014, Biometrics
-70). docs/statistics.md has the formulas and how often the intervals hold.
+Two to four starts say little about tau. An interval that ignores this is absurdly wide (Student's t
+with one degree of freedom) or far too narrow (tau estimated as 0). Hence tau is integrated over its
+posterior instead of being estimated (Roever 2020, J. Stat. Softw. 93(6)). The posterior combines
+three sources: a weakly informative half-Student prior (Gelman 2006, Bayesian Analysis 1) with a
+scale that is usual for restarts; the starts of the step itself; and the starts of the experiment's
+other steps and contenders, discounted to a fixed weight. The last is a power prior (Ibrahim and
+Chen 2000, Stat. Sci. 15) in the role of the shared variance of Smyth (2004, SAGMB 3). If a step's
+restarts contradict the others, they count alone: a robust mixture (Schmidli et al. 2014, Biometrics
+70). docs/statistics.md has the formulas and the coverage of the intervals.
 
-Chunks of long steps have the ratio of totals for m_i, since a step does its work once: what is rare
-in it is part of it. Long steps that run whole have one pair in each incarnation, so that restarts
-and noise cannot be separated: u_i is both, v_i next to nothing, and the prior on tau is that of
-long steps (`posterior.LONG_STEPS`).
+For chunks of long steps m_i is the ratio of totals: a step does its work once, and rare events are
+part of it. Long steps that run whole have one pair in each start, so restarts and noise cannot be
+separated: u_i contains both, v_i is close to 0, and the prior on tau is `posterior.LONG_STEPS`.
 
-What several hosts measured is estimated host by host, and put together in `hosts.py`; one host is
-all of this alone.
+Measurements of several hosts are estimated host by host and combined in `hosts.py`. A single host
+skips that step.
 
-The typical ratio leaves out what is rare, stalls of one contender included. So the ratio of totals
-stands beside it (`AllTime`): the same model with ln(operations / time) of a whole incarnation as
-m_i, and with the typical ratio's posterior of tau, which knows more about restarts.
+The typical ratio excludes rare events, including stalls of one contender. So the ratio of totals is
+estimated too (`AllTime`): the same model with ln(operations / time) of a whole start as m_i, and
+with the typical ratio's posterior of tau, which has more information about restarts.
 """
 
 from __future__ import annotations
@@ -56,16 +55,16 @@ from slowdust.units import known
 
 STEP_NOISE = 0.001
 """Least noise of a pair of long steps: the clock, the last statement and whole seconds of a load.
-The rest is tau."""
+All other noise is part of tau."""
 KNOWN = 1e6
-"""Degrees of freedom of a variance that is not estimated."""
+"""Degrees of freedom of a known variance."""
 DISAGREEMENT = 0.9
-"""Probability of a tau above the expected scale from which incarnations disagree."""
+"""Probability of a tau above the expected scale at which restarts are said to disagree."""
 
 
 @dataclass(frozen=True)
 class Located:
-    """A cell's incarnations, by number."""
+    """The starts of a cell, by number."""
 
     numbers: tuple[int, ...]
     pooled: Pooled
@@ -76,28 +75,28 @@ def has_totals(cell: BlockRatios) -> bool:
 
 
 def slices(cell: BlockRatios) -> Located:
-    """Return the typical ratios; of a cell that has none, those of totals."""
+    """Return the typical ratios, or the ratios of totals for a cell without typical ratios."""
     return located(cell.typical if cell.blocks >= 2 else cell.all_time)
 
 
 def chunks(cell: BlockRatios) -> Located:
-    """Return the ratios of totals: all that a step did, in all of its time."""
+    """Return the ratios of totals: all work of a step over all of its time."""
     return located(cell.all_time if has_totals(cell) else cell.typical)
 
 
 def located(locations: Mapping[int, Location]) -> Located:
-    """Return locations by their numbers, with the noise of their blocks pooled."""
+    """Return locations by number of the start, with the pooled noise of their blocks."""
     return Located(tuple(locations), pool([*locations.values()]))
 
 
 def pairs(cell: BlockRatios) -> Located:
-    """Return one pair in each incarnation: noise and restarts together are tau."""
+    """Return one pair for each start; tau covers both noise and restarts."""
     mean: FloatArray = np.array([pairs.mean() for pairs in cell.by_incarnation])
     return Located(cell.numbers, Pooled(mean, np.full(len(mean), STEP_NOISE**2), KNOWN))
 
 
 def arrange(contenders: Sequence[str], cells: Sequence[Located]) -> Locations:
-    """Return arrays with a row for each cell and a column for each incarnation of any."""
+    """Return arrays with a row for each cell and a column for each start of any cell."""
     numbers = sorted({number for cell in cells for number in cell.numbers})
     shape = (len(cells), len(numbers))
     mean, variance, present = np.zeros(shape), np.ones(shape), np.zeros(shape)
@@ -123,9 +122,8 @@ def estimate_all(
 ) -> list[Estimate]:
     """Estimate each cell; the cells of one call inform each other about restarts and hosts.
 
-    `restarts` is what is expected of those of slices, `between` of the hosts. Cells of long steps
-    inform only each other.
-    The result has the order of `cells`.
+    `restarts` is the prior for restarts of slices, `between` the prior for hosts. Cells of long
+    steps inform only each other. The result has the order of `cells`.
     """
     usable = [cell for cell in cells if cell.blocks >= 2 or has_totals(cell)]
     ways: dict[Parts, tuple[Callable[[BlockRatios], Located], Expectation]] = {
@@ -147,11 +145,11 @@ def estimate_all(
 
 
 def estimate_pairs(cells: Sequence[BlockRatios], shared: Sequence[float]) -> list[Estimate]:
-    """Estimate cells with one pair in each of two or more incarnations, each by its pairs alone.
+    """Estimate cells with one pair in each of two or more starts, each from its own pairs.
 
-    The interval is Student's t of their mean, without a prior: it is for pairs that scatter too
-    differently to be told from other steps. `shared` has for each cell the standard error that all
-    of its pairs share, which more of them do not make smaller.
+    The interval is Student's t of the mean, without a prior, for pairs whose scatter says nothing
+    about other steps. `shared` has for each cell the standard error that all of its pairs share:
+    more pairs do not reduce it.
     """
     if not cells:
         return []
@@ -173,7 +171,7 @@ def estimate_pairs(cells: Sequence[BlockRatios], shared: Sequence[float]) -> lis
 def relate(
     cells: Sequence[Mapping[int, Location]], contenders: Sequence[str], hosts: Hosts = ONE_HOST
 ) -> list[Relative]:
-    """Relate cells that are located already: incarnation -> a log ratio, in two or more blocks.
+    """Relate cells that are already located: number of the start -> log ratio of its blocks.
 
     `contenders` has the contender of each cell. The cells of one call inform each other. A cell
     without two blocks on any host has no interval.
@@ -235,7 +233,7 @@ class _Row:
 
 
 def _rows(index: int, cell: BlockRatios, hosts: Hosts) -> list[_Row]:
-    """Return the rows of a cell; none where a contender did nothing at all on one of its hosts."""
+    """Return the rows of a cell; no rows if a contender did nothing on one of its hosts."""
     parts = split(cell.every_number, hosts)
     if len(parts) < 2:
         return [_Row(index, host, cell) for host, _ in parts]
@@ -246,7 +244,7 @@ def _rows(index: int, cell: BlockRatios, hosts: Hosts) -> list[_Row]:
 
 
 def _has_noise(ratios: BlockRatios) -> bool:
-    """Return whether a host's part can be estimated: a pair of long steps has assumed noise."""
+    """Return whether a host's part can be estimated; for a pair of long steps noise is assumed."""
     fewest = 1 if ratios.parts == "steps" else 2
     return ratios.blocks >= fewest or has_totals(ratios)
 
@@ -304,7 +302,7 @@ class _Related:
         between: Expectation,
         indices: Sequence[int] | None = None,
     ) -> _Related:
-        """Relate rows, which are those of `indices` among all rows unless all are."""
+        """Relate rows; `indices` are their positions among all rows, by default 0, 1, ..."""
         indices = indices or range(len(rows))
         own = _by_cell(rows)
         joined = join_hosts(
@@ -344,7 +342,7 @@ def _host_ratio(row: _Row, place: int, typical: _Related, all_time: _Related | N
 
 
 def _mean_square(spreads: Sequence[float]) -> float | None:
-    """Return the spread of restarts, of several hosts together."""
+    """Return the spread of restarts, averaged over hosts."""
     if len(spreads) < 2:
         return spreads[0] if spreads else None
     return math.sqrt(float(np.square(spreads).mean()))
@@ -372,19 +370,19 @@ def _all_time_of(cell: BlockRatios, index: int, all_time: _Related) -> AllTime |
     relative = all_time.cells.get(index)
     if relative is None:
         return None
-    return AllTime(**vars(relative), **_beside_typical(cell), silent=cell.silent)
+    return AllTime(**vars(relative), **_to_typical(cell), silent=cell.silent)
 
 
-class _BesideTypical(TypedDict):
-    beside_typical: float | None
-    beside_typical_p: float | None
+class _ToTypical(TypedDict):
+    to_typical: float | None
+    to_typical_p: float | None
 
 
-def _beside_typical(cell: BlockRatios) -> _BesideTypical:
+def _to_typical(cell: BlockRatios) -> _ToTypical:
     from scipy.special import stdtr
 
     if cell.blocks < 2 or cell.silent:
-        return _BesideTypical(beside_typical=None, beside_typical_p=None)
+        return _ToTypical(to_typical=None, to_typical_p=None)
     differences = [
         difference(total, cell.typical[number], cell.totals[number].compared)
         for number, total in cell.all_time.items()
@@ -396,7 +394,7 @@ def _beside_typical(cell: BlockRatios) -> _BesideTypical:
     center = float(share @ pooled.mean)
     error = math.sqrt(float(np.square(share) @ pooled.variance))
     p_value = 2 * float(stdtr(pooled.freedom, -abs(center) / error))
-    return _BesideTypical(beside_typical=math.exp(center), beside_typical_p=p_value)
+    return _ToTypical(to_typical=math.exp(center), to_typical_p=p_value)
 
 
 def _spread(locations: Locations, index: int) -> float | None:

@@ -1,4 +1,4 @@
-"""What would decide an unsure ratio: in multiples of what was measured."""
+"""How much more measuring would decide an unsure ratio, in multiples of the time measured."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from slowdust.stats.relative import CONFIDENCE, EQUIVALENCE, Relative
 from slowdust.stats.verdict import DIFFERENT, FALSE_DISCOVERIES, Judgement
 
 FACTORS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0)
-"""Multiples of the budget that a forecast chooses from: its precision, and how far it looks."""
+"""Multiples of the budget that a forecast chooses from."""
 CHANCE = 2 / 3
-"""Chance of a verdict that the multiple has to give."""
+"""Least chance of a verdict at the forecast multiple."""
 USUAL_DIFFERENCE = 0.05
-"""Standard deviation of the differences that are expected before anything is measured, in ln."""
+"""Standard deviation, in ln, of the differences expected before measuring."""
 
 _NORMAL = NormalDist()
 _REACH = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 _LEAST_LEVEL = 1e-12
-"""Least p-value that is asked for: below it the normal quantile would not be finite."""
+"""Least p-value that can be required: below it the normal quantile would not be finite."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Multiple of the budget, and of the incarnations, that would decide an unsure test."""
+    """Multiple of the budget, and of the number of starts, that would decide an unsure test."""
 
     factor: float
     more: bool = False
-    """Whether more than `factor` is needed, the largest of `FACTORS`."""
+    """Whether even `factor`, the largest of `FACTORS`, is not enough."""
 
 
 def forecast_all(judgements: Sequence[Judgement]) -> list[Forecast | None]:
@@ -43,10 +43,10 @@ def forecast_all(judgements: Sequence[Judgement]) -> list[Forecast | None]:
 
 
 def forecast(relative: Relative, margin: float, level: float) -> Forecast | None:
-    """Forecast one ratio, whose difference has to have a p-value of at most `level`.
+    """Forecast one ratio; a difference needs a p-value of at most `level`.
 
-    None without an interval, and where that is inside the margin, so that the ratio is unsure for
-    another reason: stalls of which it is open whose they are.
+    None without an interval. Also None if the interval is inside the margin: then the ratio is
+    unsure because its stalls may be chance, and more measuring does not decide that predictably.
     """
     outlook = _outlook(relative)
     if outlook is None or (
@@ -62,7 +62,7 @@ def forecast(relative: Relative, margin: float, level: float) -> Forecast | None
 
 @dataclass(frozen=True)
 class _Outlook:
-    """A ratio as far as its future depends on it; in ln rqps."""
+    """The facts about a ratio that determine its forecast, in ln rqps."""
 
     center: float
     error: float
@@ -85,7 +85,7 @@ class _Outlook:
     def chance(self, factor: float, margin: float, level: float) -> float:
         """Return the chance of a verdict after `factor` times the budget."""
         center, error = self.next_center(factor), self.next_error(factor)
-        # Where it is decides: within `near` of 1 it is the same, beyond `far` a difference.
+        # Within `near` of 1 the verdict is `same`, beyond `far` a difference.
         near = math.log1p(margin) - error * _NORMAL.inv_cdf((1 + EQUIVALENCE) / 2)
         far = error * max(_REACH, _reach_of(level, near / error))
         different = center.cdf(-far) + 1 - center.cdf(far)
@@ -93,7 +93,7 @@ class _Outlook:
 
 
 def _reach_of(level: float, near: float) -> float:
-    """Return how far a difference has to be from 1, in errors, of those that are beyond `near`.
+    """Return the least distance from 1 of a difference, in errors, among those beyond `near`.
 
     Only those are judged together, by a p-value given that they are (`verdict.judge_estimates`).
     """
@@ -112,9 +112,9 @@ def _outlook(relative: Relative) -> _Outlook | None:
 
 
 def _level_of_next_discovery(judgements: Sequence[Judgement]) -> float:
-    """Return the p-value that one more difference needs beside those that there are.
+    """Return the p-value that one more difference needs, in addition to the existing ones.
 
-    It is that of Benjamini and Hochberg's procedure for the next rank (`discovery_threshold`).
+    It is the level of Benjamini and Hochberg's procedure for the next rank (`discovery_threshold`).
     """
     tests = sum(judgement.verdict != "same" for judgement in judgements)
     differences = sum(judgement.verdict in DIFFERENT for judgement in judgements)

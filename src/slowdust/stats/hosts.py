@@ -1,16 +1,16 @@
-"""Hosts of an experiment: ratios of each, put together to that of hosts like these.
+"""Ratios measured on several hosts, combined into one ratio for hosts like these.
 
-A joined experiment has incarnations i on hosts h, and a contender's log ratio is
+A merged experiment has starts i on hosts h, and a contender's log ratio is
 
-    m_hi = theta + w_h + u_hi + e_hi       w_h ~ N(0, omega^2): what a host does differently
+    m_hi = theta + w_h + u_hi + e_hi       w_h ~ N(0, omega^2): effect of the host
 
-Each host is estimated by its own incarnations first, with tau integrated over its posterior
-(`estimate.py`). That estimate, as the Student's t that is nearest to it, then takes the place of an
-incarnation, omega that of tau, and the prior of omega (`posterior.HOSTS`) that of tau's. Two to
-eight hosts say as little about omega as incarnations do about tau, so it is integrated over, too.
+Each host is estimated from its own starts first, with tau integrated over its posterior
+(`estimate.py`). The nearest Student's t to that estimate then takes the place of a start, omega the
+place of tau, and `posterior.HOSTS` the place of tau's prior. Two to eight hosts say as little about
+omega as starts do about tau, so omega is integrated over, too.
 
-A host is held against what the others foretell of a further host: theta and omega without it, and
-the error of its own estimate.
+A host is compared with the prediction that the other hosts make for one more host: theta and omega
+without this host, and the error of its own estimate.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from slowdust.stats.mixture import Mixture, Symmetric
 from slowdust.stats.posterior import HOSTS, TAU_GRID, Expectation, Locations, weigh_restarts
 
 FEWEST_TO_NAME = 3
-"""Fewest hosts of which one can be said to disagree; of two, either may be the odd one."""
+"""Fewest hosts at which one can be said to disagree: of two, either may be the odd one."""
 _TAILS = np.array([0.025, 0.16])
-"""Tails of a mixture that its nearest Student's t has, too."""
+"""Tail probabilities at which a mixture and its nearest Student's t agree."""
 _FREEDOMS = np.concatenate((np.geomspace(0.5, 300.0, 120), [1e6]))
 
 
 @dataclass(frozen=True)
 class Hosts:
-    """The host of each incarnation, and the group of each host; neither where there is one host."""
+    """The host of each start and the group of each host; both empty with a single host."""
 
     of: Mapping[int, str]
-    """Number of the incarnation -> name of its host."""
+    """Number of the start -> name of its host."""
     groups: Mapping[str, str]
     """Name of the host -> its group, the model of its CPU; in the experiment's order."""
 
@@ -45,7 +45,7 @@ class Hosts:
         return frozenset(number for number, host in self.of.items() if host in hosts)
 
     def names(self, numbers: Iterable[int]) -> list[str]:
-        """Return the hosts of some incarnations, in the experiment's order."""
+        """Return the hosts of some starts, in the experiment's order."""
         named = {self.of.get(number, "") for number in numbers}
         return [host for host in ("", *self.groups) if host in named]
 
@@ -57,7 +57,7 @@ class Hosts:
 
 
 ONE_HOST = Hosts({}, {})
-"""An experiment that was not joined."""
+"""The hosts of an experiment that was not merged."""
 
 
 @dataclass(frozen=True)
@@ -70,13 +70,13 @@ class Students:
 
     @classmethod
     def nearest(cls, mixture: Mixture) -> Students:
-        """Return the Student's t with the mean and with two tails of each mixture."""
+        """Return the Student's t that has the mean and two tails of each mixture."""
         from scipy.special import stdtrit
 
         reach = Symmetric.about_mean(mixture).reach(_TAILS)
         quantiles: FloatArray = -stdtrit(_FREEDOMS[:, None], _TAILS[None, :])
         ratios = quantiles[:, 0] / quantiles[:, 1]
-        # Fewer degrees of freedom have the larger ratio of the outer quantile to the inner one.
+        # Fewer degrees of freedom give a larger ratio of the outer quantile to the inner one.
         freedom = np.interp(-reach[:, 0] / reach[:, 1], -ratios, _FREEDOMS)
         scale: FloatArray = reach[:, 0] / -stdtrit(freedom, _TAILS[0])
         return cls(mixture.mean(), scale, freedom)
@@ -84,7 +84,7 @@ class Students:
 
 @dataclass(frozen=True)
 class HostRows:
-    """Estimates of single hosts, and the cells that they are of."""
+    """Estimates of single hosts, and the cells that they belong to."""
 
     students: Students
     cells: Sequence[Sequence[int]]
@@ -92,10 +92,10 @@ class HostRows:
     hosts: Sequence[str]
     """Host of each row."""
     expected: Expectation
-    """What is known of omega before."""
+    """Prior of omega."""
 
     def locations(self, contenders: Sequence[str]) -> Locations:
-        """Return the cells with hosts in the place of incarnations; `contenders` is by cell."""
+        """Return the cells with hosts in the place of starts; `contenders` is by cell."""
         columns = self._columns()
         shape = (len(self.cells), len(columns))
         mean, variance, present = np.zeros(shape), np.ones(shape), np.zeros(shape)
@@ -108,7 +108,7 @@ class HostRows:
             mean=mean,
             variance=variance,
             present=present,
-            # What they do not know of restarts they share: the least free one counts.
+            # Hosts share their uncertainty about restarts: use the fewest degrees of freedom.
             freedom=np.array([self.students.freedom[list(rows)].min() for rows in self.cells]),
             contender=contenders,
         )
@@ -117,10 +117,10 @@ class HostRows:
         return list(dict.fromkeys(self.hosts[row] for rows in self.cells for row in rows))
 
     def surprises(self, locations: Locations) -> dict[int, float]:
-        """Return how likely a host would be so far from what the others foretell, by row.
+        """Return for each row the probability of a host so far from the others' prediction.
 
-        It is a two-sided p-value, corrected for as many hosts as the cell has; rows of cells with
-        fewer than `FEWEST_TO_NAME` have none.
+        It is a two-sided p-value, corrected for the number of hosts of the cell. Cells with fewer
+        than `FEWEST_TO_NAME` hosts are skipped.
         """
         found: dict[int, float] = {}
         for column, host in enumerate(self._columns()):
@@ -142,7 +142,7 @@ class HostRows:
 def _chances(
     locations: Locations, cells: Sequence[int], column: int, expected: Expectation
 ) -> list[float]:
-    """Return the two-sided p-value of a column's values, given those of the other columns."""
+    """Return the two-sided p-value of a column's values given the values of the other columns."""
     from scipy.special import stdtr
 
     others = locations.present[cells]
@@ -167,12 +167,12 @@ def _chances(
 
 @dataclass(frozen=True)
 class JoinedHosts:
-    """What hosts say of cells together."""
+    """Cells combined over their hosts."""
 
     mixture: Mixture
     """The distribution of each cell."""
     surprises: Mapping[int, float]
-    """Row -> how likely a host would be so far from what at least two others foretell."""
+    """Row -> probability of a host so far from the prediction of at least two others."""
 
 
 def join_hosts(
@@ -182,10 +182,10 @@ def join_hosts(
     contenders: Sequence[str],
     expected: Expectation = HOSTS,
 ) -> JoinedHosts:
-    """Put the rows of each cell together; a cell of one row is as that is.
+    """Combine the rows of each cell; a cell with one row stays as it is.
 
-    `expected` is what is known of omega before.
-    `mixture` and `hosts` are by row; `cells` has the rows of each cell, `contenders` is by cell.
+    `mixture` and `hosts` are by row; `cells` has the rows of each cell; `contenders` is by cell.
+    `expected` is the prior of omega.
     """
     first = [rows[0] for rows in cells]
     several = [index for index, rows in enumerate(cells) if len(rows) > 1]
@@ -225,7 +225,7 @@ def by_host(cells: Sequence[BlockRatios], hosts: Hosts) -> list[list[BlockRatios
 
 
 def split(numbers: Sequence[int], hosts: Hosts) -> list[tuple[str, Collection[int]]]:
-    """Return the host and its incarnations of those in `numbers`, host by host."""
+    """Return each host with its starts among `numbers`."""
     return [
         (host, [number for number in numbers if hosts.of.get(number, "") == host])
         for host in hosts.names(numbers)

@@ -1,14 +1,14 @@
-"""Locations of one incarnation: the typical log ratio of its blocks, and the log ratio of totals.
+"""Locations of one start: the typical log ratio of its blocks, and the log ratio of totals.
 
 The noise of a shared machine is heavy-tailed: a mean follows the few worst blocks. So the typical
-ratio is the 20% trimmed mean of half blocks, whose standard error comes from the winsorized values
-(Tukey and McLaughlin 1963, Sankhya A 25; Yuen 1974, Biometrika 61), added up by block: a drift
-moves the two halves of a block in opposite directions, so they are not independent.
+ratio is the 20% trimmed mean of half blocks. Its standard error comes from the winsorized values
+(Tukey and McLaughlin 1963, Sankhya A 25; Yuen 1974, Biometrika 61), added up by block: drift moves
+the two halves of a block in opposite directions, so they are not independent.
 
-What is trimmed is lost to the typical ratio, also where it is a stall of one contender. The ratio
-of totals has it; its standard error is the delete-one-block jackknife's (Tukey 1958, Ann. Math.
-Stat. 29; Efron and Stein 1981, Ann. Stat. 9). An incarnation in which one of the two did nothing
-has no log ratio of its own: then the jackknife leaves out whole incarnations.
+The typical ratio loses the trimmed values, even if they are stalls of one contender. The ratio of
+totals keeps them. Its standard error is from the delete-one-block jackknife (Tukey 1958, Ann. Math.
+Stat. 29; Efron and Stein 1981, Ann. Stat. 9). A start during which a contender did nothing has no
+log ratio; then the jackknife deletes whole starts.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ FloatArray = npt.NDArray[np.float64]
 TRIMMED_SHARE = 0.2
 """Share of the values that is cut from each end."""
 FEWEST_FREE = 3.0
-"""Degrees of freedom from which the noise within incarnations is estimated by itself."""
+"""Fewest degrees of freedom for estimating the noise within starts separately."""
 HALF_AN_OPERATION = 0.5
-"""Amount that stands for none where the jackknife leaves out all that was done."""
+"""Amount used instead of 0 if the jackknife deletes all operations."""
 SMALLEST_VARIANCE = 1e-12
-"""Least variance of a location (a millionth of its value, squared): for noiseless input."""
+"""Least variance of a location (a millionth of its value, squared), for input without noise."""
 
 
 @dataclass(frozen=True)
 class Location:
-    """The location of an incarnation's blocks, and what its standard error is made of."""
+    """The location of the blocks of a start, and the parts of its standard error."""
 
     mean: float
     size: float
-    """Number of blocks that it rests on, after trimming."""
+    """Number of blocks after trimming."""
     influence: FloatArray
-    """How far each block moves `mean`; shape (blocks,), with a sum of 0."""
+    """How far each block moves `mean`; shape (blocks,), sum 0."""
 
     @property
     def squares(self) -> float:
-        """Sum of squares, of which `size - 1` are free: the squared standard error is
+        """Sum of squares with `size - 1` degrees of freedom: the squared standard error is
         `squares / (size * (size - 1))`.
         """
         return float(np.square(self.influence * self.size).sum())
@@ -51,25 +51,25 @@ class Location:
 
 @dataclass(frozen=True)
 class Pooled:
-    """Locations of several incarnations whose blocks are equally noisy; arrays by incarnation."""
+    """Locations of several starts whose blocks are equally noisy; arrays by start."""
 
     mean: FloatArray
     variance: FloatArray
     freedom: float
-    """Degrees of freedom of `variance`, which the incarnations share."""
+    """Degrees of freedom of `variance`, which all starts share."""
 
 
 @dataclass(frozen=True)
 class BlockTotals:
-    """Totals of the complete blocks of an incarnation; arrays of shape (blocks, 2).
+    """Totals of the complete blocks of a start; arrays of shape (blocks, 2).
 
     The first column is the contender's, the second the base's.
     """
 
     amount: FloatArray
-    """Operations, or rows, that were done."""
+    """Operations or rows."""
     seconds: FloatArray
-    """Time that they took, silence included."""
+    """Elapsed time, including silence."""
     compared: npt.NDArray[np.bool_]
     """Whether the block also has a log ratio; shape (blocks,)."""
 
@@ -94,11 +94,11 @@ def trimmed_mean(values: FloatArray) -> Location:
 
 
 def totals_by_incarnation(totals: Mapping[int, BlockTotals]) -> dict[int, Location]:
-    """Return the log ratios of totals of `totals`, by number of the incarnation.
+    """Return number of the start -> log ratio of totals.
 
-    Where one of the two did nothing in an incarnation, a location is the jackknife's pseudo-value
-    of the incarnation, a single block: their mean is the log ratio over all incarnations. Nothing
-    if one of the two did nothing at all.
+    If a contender did nothing during a start, each location is the jackknife's pseudo-value of a
+    start, as a single block: their mean is the log ratio over all starts. Empty if a contender did
+    nothing at all.
     """
     if not any(of_one.one_is_silent for of_one in totals.values()):
         return {number: ratio_of_totals(of_one) for number, of_one in totals.items()}
@@ -118,10 +118,7 @@ def totals_by_incarnation(totals: Mapping[int, BlockTotals]) -> dict[int, Locati
 
 
 def ratio_of_totals(totals: BlockTotals) -> Location:
-    """Return ln(rate of the contender / of the base) over all blocks together.
-
-    Both did something in them.
-    """
+    """Return ln(contender's rate / base's rate) over all blocks; neither did nothing in them."""
     blocks = len(totals.amount)
     amount, seconds = totals.amount.sum(axis=0), totals.seconds.sum(axis=0)
     mean = float(_log_ratio(amount, seconds))
@@ -137,17 +134,17 @@ def ratio_of_totals(totals: BlockTotals) -> Location:
 
 
 def difference(total: Location, typical: Location, compared: npt.NDArray[np.bool_]) -> Location:
-    """Return `total` less `typical` of the same blocks, of which `compared` are in `typical`."""
+    """Return `total` less `typical` of the same blocks; `compared` marks those in `typical`."""
     influence = total.influence.copy()
     influence[compared] -= typical.influence
     return Location(mean=total.mean - typical.mean, size=total.size, influence=influence)
 
 
 def pool(locations: Sequence[Location]) -> Pooled:
-    """Pool the noise of two or more blocks: those of one incarnation alone say too little of it.
+    """Pool the noise of two or more blocks: the blocks of a single start say too little about it.
 
-    Few blocks within incarnations say too little, too: then what is between the incarnations is
-    taken for noise as well, so that noise and restarts are not separated.
+    If all starts together have too few blocks, scatter between starts counts as noise, too; noise
+    and restarts are then not separated.
     """
     mean: FloatArray = np.array([location.mean for location in locations])
     size: FloatArray = np.array([location.size for location in locations])

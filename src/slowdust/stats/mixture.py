@@ -9,11 +9,11 @@ import numpy as np
 from slowdust.stats.location import FloatArray
 
 _SMALLEST_WEIGHT = 1e-7
-"""Largest weight over all cells below which a component is left out."""
+"""Components whose weight is below this in all cells are dropped."""
 _STEPS = 30
-"""Most steps of the search for a quantile."""
+"""Most steps of the quantile search."""
 _PRECISION = 1e-5
-"""Relative error of a quantile's tail probability at which the search ends."""
+"""Relative error of the tail probability at which the quantile search stops."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Mixture:
 
 @dataclass(frozen=True)
 class Symmetric:
-    """A mixture about its mean: how far the components lie from it is added to their scales."""
+    """A mixture about its mean: the distance of a component from the mean widens its scale."""
 
     weight: FloatArray
     scale: FloatArray
@@ -69,8 +69,9 @@ class Symmetric:
     def reach(self, tails: FloatArray) -> FloatArray:
         """Return the distance from the mean that has `tails` beyond it, shape (cells, tails).
 
-        The logarithm of a tail is nearly linear in that of the distance: regula falsi there, in
-        the Illinois variant (Dowell and Jarratt 1971, BIT 11), so that no end of the bracket stays.
+        The logarithm of a tail is nearly linear in the logarithm of the distance. The search is
+        regula falsi on these, in the Illinois variant (Dowell and Jarratt 1971, BIT 11), which
+        moves both ends of the bracket.
         """
         from scipy.special import ndtri
 
@@ -87,7 +88,7 @@ class Symmetric:
             if np.abs(excess).max() < _PRECISION:
                 break
             near = excess > 0
-            # An end that stays twice would stay for good: its value is halved.
+            # An end that stays twice would stay forever: halve its value.
             below = np.where(near, np.where(was_near, below / 2, below), excess)
             above = np.where(near, excess, np.where(was_far, above / 2, above))
             low, high = np.where(near, middle, low), np.where(near, high, middle)
@@ -98,7 +99,7 @@ class Symmetric:
     def _bracket(
         self, log_reach: FloatArray, goal: FloatArray, direction: float
     ) -> tuple[FloatArray, FloatArray]:
-        """Return a distance nearer (`direction` -1) or farther (1) than the goal's; its excess."""
+        """Return a log distance below (`direction` -1) or above (1) the goal's, and its excess."""
         excess = self._excess(log_reach, goal)
         while np.any(wrong := excess * direction > 0):
             log_reach = np.where(wrong, log_reach + direction, log_reach)

@@ -1,4 +1,4 @@
-"""The posterior over tau, the standard deviation of what differs from incarnation to incarnation.
+"""The posterior of tau, the standard deviation between starts of the servers.
 
 docs/statistics.md has the formulas, estimate.py the model and its sources.
 """
@@ -10,75 +10,75 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from slowdust.stats.common_shift import independent_share
 from slowdust.stats.location import FloatArray
 from slowdust.stats.mixture import Mixture
-from slowdust.stats.together import independent_share
 
 TAU_GRID = np.concatenate(([0.0], np.geomspace(1e-4, 1.0, 43)))
-"""Values of tau that the integrals sum over: none at all, and 0.01% to 100%."""
+"""Grid of tau for the integrals: 0, and 0.01% to 100%."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """Prior beliefs about tau, before an experiment's own incarnations."""
+    """Prior of tau, before the experiment's own starts."""
 
     scale: float
     """Scale of the half-Student prior, in ln rqps."""
     prior_freedom: float
-    """Degrees of freedom of that prior; with fewer, a far larger tau is more likely."""
+    """Degrees of freedom of that prior; fewer make a far larger tau more likely."""
     borrowed_freedom: float
-    """Most degrees of freedom about tau that come from other steps and contenders."""
+    """Most degrees of freedom about tau that may come from other steps and contenders."""
     outsider_share: float
-    """Prior probability that a step's tau has nothing in common with the others'."""
+    """Prior probability that a step's tau is unrelated to the others'."""
     outsider_freedom: float = 1.0
-    """Degrees of freedom of such a step's prior: half-Cauchy, so that its own incarnations can
-    show that they scatter by 10% or 40%. Its scale is that of the noise, where this is larger than
-    `scale`: what disturbs the blocks may last longer than an incarnation has blocks."""
+    """Degrees of freedom of such a step's prior: half-Cauchy, so that its own starts can show a
+    scatter of 10% or 40%. Its scale is the larger of `scale` and the noise: disturbances of the
+    blocks may last longer than a start."""
     independent: Callable[[FloatArray, FloatArray, Sequence[str]], float] = independent_share
-    """Function that says what another cell is worth, of an independent one."""
+    """Function that returns the worth of another cell relative to an independent one."""
 
 
 RESTARTS = Expectation(scale=0.015, prior_freedom=4.0, borrowed_freedom=8.0, outsider_share=0.2)
-"""Prior for many short blocks with known noise: a restart moves rqps by a percent or two."""
+"""Prior for many short blocks with known noise: a restart moves rqps by 1% or 2%."""
 CHUNKS = Expectation(scale=0.02, prior_freedom=3.0, borrowed_freedom=8.0, outsider_share=0.3)
-"""Prior for long steps in chunks: tau is what a restart and new tables do."""
+"""Prior for long steps in chunks: tau is the effect of a restart and of new tables."""
 LONG_STEPS = Expectation(scale=0.05, prior_freedom=2.0, borrowed_freedom=8.0, outsider_share=0.4)
-"""Prior for a pair of long steps in each incarnation: tau is all scatter, restart and noise, from
-1% to 15% on a shared machine. Loads, indexes and queries have less in common with each other than
-short tests have: a step's own pairs soon count more than the others."""
+"""Prior for one pair of long steps in each start: tau is all scatter, from restarts and noise: 1%
+to 15% on a shared machine. Loads, indexes and queries have less in common with each other than
+short tests do, so a step's own pairs soon count more than the others."""
 
 HOSTS = Expectation(scale=0.01, prior_freedom=3.0, borrowed_freedom=8.0, outsider_share=0.3)
-"""Prior for hosts in the place of incarnations (`hosts.py`): with one binary on machines of one
-kind a ratio differs by a percent, and on some by far more."""
+"""Prior for hosts in the place of starts (`hosts.py`): with one binary on machines of one model a
+ratio usually differs by 1%, and sometimes by far more."""
 
 
 @dataclass(frozen=True)
 class Locations:
-    """Incarnations of the cells as arrays of shape (cells, incarnations), 0 where missing."""
+    """Starts of the cells as arrays of shape (cells, starts), 0 where missing."""
 
     mean: FloatArray
     variance: FloatArray
     present: FloatArray
-    """1 where the cell has that incarnation, else 0."""
+    """1 if the cell has that start, else 0."""
     freedom: FloatArray
-    """Degrees of freedom of `variance`, which a cell's incarnations share; shape (cells,)."""
+    """Degrees of freedom of `variance`, shared by the starts of a cell; shape (cells,)."""
     contender: Sequence[str]
     """Contender of each cell."""
 
     def noise(self) -> FloatArray:
-        """Return the standard deviation of the noise of an incarnation's mean, shape (cells,)."""
+        """Return the standard deviation of the noise of a start's mean, shape (cells,)."""
         variance = (self.present * self.variance).sum(axis=1) / self.present.sum(axis=1)
         noise: FloatArray = np.sqrt(variance)
         return noise
 
     def conditional(self) -> _Conditional:
-        """Return the usual weighted means, given each tau of the grid."""
+        """Return the weighted means for each tau of the grid."""
         tau_squared = (TAU_GRID**2)[None, :, None]
         noise = self.variance[:, None, :]
         precision = self.present[:, None, :] / (tau_squared + noise)
         total = precision.sum(axis=2)
         center = (precision * self.mean[:, None, :]).sum(axis=2) / total
-        # Satterthwaite: tau is given, only the noise's share of the variance is itself estimated.
+        # Satterthwaite: tau is given; only the noise part of the variance is estimated.
         share = (precision**2 * noise).sum(axis=2) / total
         distance = self.mean[:, None, :] - center[:, :, None]
         return _Conditional(
@@ -90,25 +90,25 @@ class Locations:
         )
 
     def mixture(self, weight: FloatArray) -> Mixture:
-        """Return theta with tau weighed by `weight`, of shape (cells, taus)."""
+        """Return the distribution of theta with taus weighted by `weight`, shape (cells, taus)."""
         given = self.conditional()
         return Mixture(weight, given.center, given.scale, given.freedom)
 
 
 @dataclass(frozen=True)
 class _Conditional:
-    """What is known given each tau; arrays of shape (cells, taus), `precision` by incarnation, too.
+    """Estimates for each tau; arrays of shape (cells, taus), `precision` also by start.
 
-    The incarnations' means are a multivariate t about theta, with the freedom of the noise.
+    The means of the starts are a multivariate t about theta with the freedom of the noise.
     """
 
     precision: FloatArray
     center: FloatArray
     noise_freedom: FloatArray
     deviations: FloatArray
-    """Weighted sum of squares of the incarnations' deviations: that of `contrasts` expected."""
+    """Weighted sum of squared deviations of the starts; its expectation is `contrasts`."""
     contrasts: FloatArray
-    """Number of incarnations less 1; shape (cells, 1)."""
+    """Number of starts less 1; shape (cells, 1)."""
 
     @property
     def freedom(self) -> FloatArray:
@@ -119,8 +119,8 @@ class _Conditional:
     def scale(self) -> FloatArray:
         """Scale of the Student's t of theta.
 
-        Incarnations that differ by more than noise and tau explain say that the noise was
-        underestimated, by as much as its few degrees of freedom leave open.
+        If starts differ by more than noise and tau explain, the noise was underestimated; its few
+        degrees of freedom limit the correction.
         """
         seen = (self.noise_freedom + self.deviations) / self.freedom
         scale: FloatArray = np.sqrt(seen / self.precision.sum(axis=2))
@@ -128,9 +128,9 @@ class _Conditional:
 
 
 def weigh_restarts(locations: Locations, expected: Expectation) -> FloatArray:
-    """Return the weights of `TAU_GRID`, of shape (cells, taus), which add up to 1 in each cell.
+    """Return the weights of `TAU_GRID`, of shape (cells, taus); each cell's weights add up to 1.
 
-    They come from the prior, a cell's incarnations and, discounted, those of the other cells.
+    They combine the prior, the cell's own starts and, discounted, the starts of the other cells.
     """
     log_likelihood = _restart_likelihood(locations, locations.conditional())
     log_prior = _log_prior(np.array(expected.scale), expected.prior_freedom)
@@ -158,7 +158,7 @@ def _normalised(log_weight: FloatArray) -> FloatArray:
 def _log_prior(scale: FloatArray, freedom: float) -> FloatArray:
     """Return the half-Student density of tau times the width of each grid cell.
 
-    The shape is that of `scale` with the taus last.
+    It has the shape of `scale` with the taus in the last axis.
     """
     density = (1 + (TAU_GRID / scale) ** 2 / freedom) ** (-(freedom + 1) / 2)
     log_mass: FloatArray = np.log(density * np.gradient(TAU_GRID))
@@ -168,8 +168,8 @@ def _log_prior(scale: FloatArray, freedom: float) -> FloatArray:
 def _restart_likelihood(locations: Locations, given: _Conditional) -> FloatArray:
     """Return ln of the restricted likelihood of tau, of shape (cells, taus).
 
-    It is that of the contrasts between incarnations (theta integrated out), as Student's t with the
-    freedom of the noise, so that noise that was underestimated is not taken for restarts.
+    It is the likelihood of the contrasts between starts (theta integrated out), as Student's t with
+    the freedom of the noise, so that underestimated noise is not taken for an effect of restarts.
     """
     present, precision = locations.present[:, None, :], given.precision
     log_scales = np.where(present > 0, np.log(np.where(present > 0, precision, 1.0)), 0.0)

@@ -1,4 +1,4 @@
-"""Ratios with their intervals, as the model gives them."""
+"""Ratios with the intervals of the model."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from slowdust.stats.mixture import Mixture, Symmetric
 
 CONFIDENCE = 0.95
 EQUIVALENCE = 0.90
-"""Confidence of the interval that decides `same`: two one-sided tests at 5% each (Schuirmann 1987,
+"""Confidence of the interval for `same`: two one-sided tests at 5% each (Schuirmann 1987,
 J. Pharmacokinet. Biopharm. 15)."""
 SETTLED_SAME = 0.99
-"""Confidence at which an interim look may stop for `same` (`verdict.settled`)."""
+"""Confidence at which an interim look may stop with `same` (`verdict.settled_alone`)."""
 SETTLED_DIFFERENT = 0.999
-"""Confidence at which an interim look may stop for `faster` or `slower`."""
+"""Confidence at which an interim look may stop with `faster` or `slower`."""
 _LEVELS = (CONFIDENCE, EQUIVALENCE, SETTLED_SAME, SETTLED_DIFFERENT)
 _WIDEST = 10.0
-"""Largest half-width of an interval, in ln rqps: beyond a factor of 22,000 it would overflow."""
+"""Largest half-width of an interval, in ln rqps; beyond a factor of 22,000 it would overflow."""
 
 
 @dataclass(frozen=True)
@@ -37,21 +37,21 @@ class Interval:
         return math.log(self.high / self.low) / 2
 
     def lies_inside(self, margin: float) -> bool:
-        """Return whether all of it is within `margin` of 1, seen from either contender."""
+        """Return whether it is within `margin` of 1 for either direction of the comparison."""
         return self.low >= 1 / (1 + margin) and self.high <= 1 + margin
 
     def lies_beyond(self, factor: float) -> bool:
-        """Return whether all of it is further from 1 than `factor`, on one side."""
+        """Return whether both bounds are further from 1 than `factor`, on the same side."""
         return self.low > factor or self.high < 1 / factor
 
     def excludes_one(self) -> bool:
-        """Return whether all of it is on one side of 1."""
+        """Return whether both bounds are on the same side of 1."""
         return self.low > 1 or self.high < 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Relative:
-    """A ratio with its intervals, which are None with fewer than two blocks."""
+    """A ratio with its intervals (None with fewer than two blocks)."""
 
     ratio: float | None
     """None if no block could be paired."""
@@ -66,14 +66,14 @@ class Relative:
     p_value: float = 1.0
     """Two-sided p-value of 'the contender equals the base'; 1 without an interval."""
     standard_error: float | None = None
-    """Standard error of ln `ratio` with restarts of the most likely size. Of an interval it is the
-    part that a longer experiment narrows as a square root; the rest, that restarts may be larger,
-    goes sooner."""
+    """Standard error of ln `ratio` with restarts of the most likely size. This part of an interval
+    shrinks with the square root of the experiment's length; the rest, for possibly larger restarts,
+    shrinks faster."""
 
     def judged(
         self, verdict: Verdict | Amount | None = None, margin: float | None = None
     ) -> Ratio | None:
-        """Return the ratio with its interval at `CONFIDENCE`, and what was decided about it."""
+        """Return the ratio with its interval at `CONFIDENCE` and its verdict."""
         if self.ratio is None:
             return None
         low, high = (self.interval.low, self.interval.high) if self.interval else (None, None)
@@ -82,22 +82,22 @@ class Relative:
 
 @dataclass(frozen=True, kw_only=True)
 class AllTime(Relative):
-    """Operations over time of all complete blocks, silent slices included, beside the base's."""
+    """Operations / time over all complete blocks, silent slices included, relative to the base."""
 
-    beside_typical: float | None
-    """This ratio / the typical one; None where fewer than two blocks have a typical ratio, and with
-    silent incarnations."""
-    beside_typical_p: float | None
-    """Two-sided p-value of 'both are equal': a restart moves both alike, so only noise counts."""
+    to_typical: float | None
+    """This ratio / the typical ratio; None if fewer than two blocks have a typical ratio, or starts
+    were silent."""
+    to_typical_p: float | None
+    """Two-sided p-value of 'both are equal'. A restart moves both alike, so only noise counts."""
     silent: tuple[int, ...]
-    """Numbers of the incarnations in which one of the two did nothing."""
+    """Numbers of the starts during which a contender did nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate(Relative):
-    """One contender relative to the base in one step: its throughput, or another quantity.
+    """One contender's throughput, or another quantity, relative to the base in one step.
 
-    The ratio is the typical one, of the trimmed mean of log ratios.
+    The ratio is the typical one: the trimmed mean of log ratios.
     """
 
     step: Step
@@ -107,13 +107,13 @@ class Estimate(Relative):
     blocks: int
     incarnations: int
     restart_spread: float | None = None
-    """Standard deviation between the incarnations' ln ratios; None with one incarnation."""
+    """Standard deviation between the ln ratios of starts; None with one start."""
     restarts_disagree: bool = False
-    """Whether restarts, and not noise, move this step by more than they are expected to."""
+    """Whether restarts, rather than noise, move this step by more than expected."""
     incomplete: int
     with_zero: int
     hosts: tuple[HostRatio, ...] = ()
-    """The ratio on each host; empty unless it was measured on several."""
+    """The ratio on each host; empty unless several hosts measured it."""
 
     @property
     def place(self) -> tuple[Step, str]:
@@ -131,8 +131,8 @@ class HostRatio:
     blocks: int
     incarnations: int
     surprise: float | None
-    """How likely chance would put a host so far from what the others foretell; None where fewer
-    than three are compared."""
+    """Probability of a host so far from the others' prediction; None with fewer than three
+    hosts."""
 
 
 def related(mixture: Mixture) -> list[Relative]:

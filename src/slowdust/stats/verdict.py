@@ -1,4 +1,4 @@
-"""Verdicts: same, faster, slower or unsure, over all tests of an experiment, and when to stop."""
+"""Verdicts (same, faster, slower, unsure) over all tests of an experiment, and when to stop."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from slowdust.stats.relative import (
 FALSE_DISCOVERIES = 1 - CONFIDENCE
 """Share of `faster` and `slower` verdicts that may be false (Benjamini and Hochberg 1995)."""
 FEWEST_INCARNATIONS = 3
-"""Fewest incarnations with which a verdict is settled: the servers were restarted twice."""
+"""Fewest starts at which a verdict is settled: the servers were restarted twice."""
 MINIMUM_BLOCKS = 2
-"""Blocks that a test gets in an incarnation, however small the budget."""
-PERHAPS_APART = 1 - EQUIVALENCE
-"""p-value of the difference between totals and what is typical from which nothing is `same`."""
-SURELY_APART = 0.005
-"""p-value of that difference from which the verdict is about totals. Four stalls of one contender
-and none of the other have 0.05: with many tests, on a machine that stalls, that happens."""
+"""Blocks that a test gets in each start, even with a small budget."""
+_PERHAPS_DIFFERENT = 1 - EQUIVALENCE
+"""p-value of the difference between the ratio of totals and the typical ratio below which no
+verdict is `same`."""
+_SURELY_DIFFERENT = 0.005
+"""p-value of that difference below which the verdict is based on totals. Four stalls of one
+contender and none of the other have 0.05, which happens with many tests on a stalling machine."""
 FAR = 3.0
-"""Ratio beyond which a difference is of another kind than what restarts and noise do."""
+"""Ratio beyond which a difference is too large for restarts and noise."""
 DIFFERENT: tuple[Verdict, ...] = ("faster", "slower")
 AMOUNTS: dict[Verdict, Amount] = {
     "faster": "more",
@@ -43,9 +44,9 @@ AMOUNTS: dict[Verdict, Amount] = {
     "same": "same",
     "unsure": "unsure",
 }
-"""Verdict on a ratio as if it were one of rates -> on one of amounts."""
+"""Verdict on a rate -> verdict on an amount."""
 Estimator = Callable[[Sequence[BlockRatios], Hosts], list[Estimate]]
-"""Function that estimates cells, which were measured on some hosts."""
+"""Function that estimates cells measured on some hosts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,13 +56,13 @@ class Judgement:
     estimate: Estimate
     verdict: Verdict
     settled: bool
-    """Whether more slices would be wasted."""
+    """Whether measuring can stop."""
     basis: Basis
-    """The ratio that the verdict is about."""
+    """The ratio that the verdict is based on."""
     far: bool = False
-    """Whether it is different by more than `FAR` at the level at which measuring can stop."""
+    """Whether it differs by more than `FAR` at the confidence at which measuring can stop."""
     groups: Mapping[str, Judgement] = field(default_factory=dict)
-    """Group of hosts -> how its hosts alone were judged; empty unless hosts are of several."""
+    """Group of hosts -> judgement by its hosts alone; empty with fewer than two groups."""
     doubt: str = ""
     """Why it is unsure although the interval excludes 1; else empty."""
     margin: float
@@ -69,7 +70,7 @@ class Judgement:
 
     @property
     def relative(self) -> Relative:
-        """The ratio that the verdict is about."""
+        """The ratio that the verdict is based on."""
         of_totals = self.basis == "all time" and self.estimate.all_time is not None
         return self.estimate.all_time if of_totals and self.estimate.all_time else self.estimate
 
@@ -79,7 +80,7 @@ class Judgement:
 
     @property
     def ratio_of_amounts(self) -> Ratio | None:
-        """The typical ratio of an amount: `faster` is more of it."""
+        """The typical ratio of an amount: `faster` means more of it."""
         return self.estimate.judged(AMOUNTS[self.verdict], self.margin)
 
 
@@ -95,8 +96,8 @@ def judge_cells(
 ) -> list[Judgement]:
     """Judge cells that were measured on some hosts, in their order.
 
-    Where hosts are of several groups each group is judged by itself, too, and a verdict on all of
-    them is one that every group has: two or three models of CPUs say nothing of all others.
+    With several groups of hosts each group is also judged separately. The overall verdict requires
+    that all groups agree: two or three models of CPUs do not represent all others.
     """
     judged = judge_estimates(estimate(cells, hosts), margins)
     groups = hosts.group_names(hosts.of)
@@ -118,7 +119,7 @@ def judge_cells(
 def _of_groups(judgement: Judgement, groups: Mapping[str, Judgement]) -> Judgement:
     verdicts = {each.verdict for each in groups.values()}
     if len(verdicts) > 1:
-        doubt = "unsure, since groups of hosts have other verdicts"
+        doubt = "unsure, since groups of hosts have different verdicts"
         return replace(judgement, verdict="unsure", settled=False, groups=groups, doubt=doubt)
     verdict = next(iter(verdicts), judgement.verdict)
     doubt = judgement.doubt if verdict == judgement.verdict else ""
@@ -132,7 +133,7 @@ def judge_estimates(estimates: Sequence[Estimate], margins: Margins | float) -> 
     own = [margins.of(estimate.step.test) for estimate in estimates]
     with_margins = list(zip(estimates, own, strict=True))
     alone = [verdict_alone(estimate, margin) for estimate, margin in with_margins]
-    judged = [relative_of(estimate, margin) for estimate, margin in with_margins]
+    judged = [chosen_ratio(estimate, margin) for estimate, margin in with_margins]
     candidates = [
         relative.p_value
         for relative, verdict in zip(judged, alone, strict=True)
@@ -156,7 +157,7 @@ def judge_estimates(estimates: Sequence[Estimate], margins: Margins | float) -> 
                 estimate=estimate,
                 verdict=verdict,
                 settled=verdict != "unsure" and settled_alone(estimate, margin) == verdict,
-                basis=basis_of(estimate, margin),
+                basis=choose_basis(estimate, margin),
                 far=verdict in DIFFERENT and is_far(estimate, margin),
                 doubt=doubt,
                 margin=margin,
@@ -166,14 +167,14 @@ def judge_estimates(estimates: Sequence[Estimate], margins: Margins | float) -> 
 
 
 def is_far(estimate: Estimate, margin: float) -> bool:
-    """Return whether the interval that measuring can stop with lies beyond `FAR`.
+    """Return whether the interval at which measuring can stop lies beyond `FAR`.
 
-    The totals have to say so too, where they may differ from what is typical.
+    If totals may differ from the typical ratio, their interval has to lie beyond it, too.
     """
     in_doubt = _totals_in_doubt(estimate, margin)
     intervals = [
         relative.difference_interval
-        for relative in (relative_of(estimate, margin), in_doubt)
+        for relative in (chosen_ratio(estimate, margin), in_doubt)
         if relative is not None
     ]
     return not _silent(estimate) and all(
@@ -182,25 +183,25 @@ def is_far(estimate: Estimate, margin: float) -> bool:
 
 
 def _family(estimates: Sequence[Estimate]) -> str:
-    """Return the number of the comparisons that are judged together: '8 tests'."""
+    """Return the number of comparisons that are judged together: '8 tests'."""
     several = len({estimate.contender for estimate in estimates}) > 1
     noun = "comparison" if several else "test"
     return f"{len(estimates):,} {noun}{'' if len(estimates) == 1 else 's'}"
 
 
 def _doubt_of_totals(estimate: Estimate) -> str:
-    """Return why the ratio of totals leaves a ratio whose interval excludes 1 without a verdict."""
+    """Return why totals leave a ratio whose interval excludes 1 without a verdict."""
     interval = None if estimate.all_time is None else estimate.all_time.interval
     if interval is None or not interval.excludes_one():
         return "unsure, since its all-time interval includes 1"
-    return "unsure, since its all-time interval has another verdict"
+    return "unsure, since its all-time interval has a different verdict"
 
 
 def chance_of_not_same(relative: Relative, margin: float) -> float:
-    """Return the probability that equal contenders are not `same`, with intervals as wide as these.
+    """Return the probability that equal contenders are not `same`, given the interval's width.
 
-    It is that of an estimate so far from 1 that its interval leaves the margin: next to nothing for
-    a calm test, 1 for an interval wider than the margin. 0 without an interval.
+    It is the probability of an estimate so far from 1 that its interval leaves the margin: close to
+    0 for a calm test, 1 if the interval is wider than the margin. 0 without an interval.
     """
     interval = relative.equivalence_interval
     if interval is None:
@@ -209,10 +210,10 @@ def chance_of_not_same(relative: Relative, margin: float) -> float:
 
 
 def tail_beyond(relative: Relative, distance: float) -> float:
-    """Return the two-sided tail probability at a distance in ln rqps, from those of the intervals.
+    """Return the two-sided tail probability at a distance in ln rqps, interpolated from intervals.
 
-    Its logarithm is linear in that of the distance between them, and beyond the widest; nearer than
-    the narrowest it is the normal distribution's.
+    Its logarithm is linear in the logarithm of the distance, between the intervals and beyond the
+    widest; nearer than the narrowest interval it follows the normal distribution.
     """
     from scipy.special import ndtr, ndtri
 
@@ -235,43 +236,42 @@ def tail_beyond(relative: Relative, distance: float) -> float:
     return float(np.exp(np.interp(log_distance, reaches, tails)))
 
 
-def basis_of(estimate: Estimate, margin: float) -> Basis:
-    """Return the ratio that decides.
+def choose_basis(estimate: Estimate, margin: float) -> Basis:
+    """Return the ratio that the verdict is based on.
 
-    It is that of totals where it surely differs by over the margin, and where what is typical does
-    not have all that happened: too few blocks, or not the incarnations in which one was silent.
+    It is the ratio of totals if it surely differs by more than the margin, or if the typical ratio
+    is incomplete: too few blocks, or starts during which a contender was silent.
     """
     all_time = estimate.all_time
     if all_time is None:
         return "typical"
-    if all_time.beside_typical_p is None:
+    if all_time.to_typical_p is None:
         return "all time"
-    surely = stalls(all_time, margin) and all_time.beside_typical_p < SURELY_APART
+    surely = stalls(all_time, margin) and all_time.to_typical_p < _SURELY_DIFFERENT
     return "all time" if surely else "typical"
 
 
-def relative_of(estimate: Estimate, margin: float) -> Relative:
-    if estimate.all_time is not None and basis_of(estimate, margin) == "all time":
+def chosen_ratio(estimate: Estimate, margin: float) -> Relative:
+    if estimate.all_time is not None and choose_basis(estimate, margin) == "all time":
         return estimate.all_time
     return estimate
 
 
 def stalls(all_time: AllTime, margin: float) -> bool:
-    """Return whether totals differ from what is typical by over `margin`, and hardly by chance."""
-    if all_time.beside_typical is None or all_time.beside_typical_p is None:
+    """Return whether totals differ from the typical ratio by over `margin`, hardly by chance."""
+    if all_time.to_typical is None or all_time.to_typical_p is None:
         return False
-    apart = Interval(all_time.beside_typical, all_time.beside_typical)
-    return not apart.lies_inside(margin) and all_time.beside_typical_p < PERHAPS_APART
+    difference = Interval(all_time.to_typical, all_time.to_typical)
+    return not difference.lies_inside(margin) and all_time.to_typical_p < _PERHAPS_DIFFERENT
 
 
 def verdict_alone(estimate: Estimate, margin: float) -> Verdict:
     """Return the verdict as if this were the experiment's only test.
 
-    Where it is open whether stalls are the contender's or chance, what is typical has a verdict
-    only if the totals have it, too. Contenders are not the same if one was silent for a whole
-    incarnation.
+    If stalls may be either the contender's or chance, the typical ratio has a verdict only if the
+    totals have the same one. A contender that was silent for a whole start is never `same`.
     """
-    verdict = _verdict_now(relative_of(estimate, margin), margin)
+    verdict = _verdict_now(chosen_ratio(estimate, margin), margin)
     if verdict == "same" and _silent(estimate):
         return "unsure"
     all_time = _totals_in_doubt(estimate, margin)
@@ -279,26 +279,27 @@ def verdict_alone(estimate: Estimate, margin: float) -> Verdict:
 
 
 def settled_alone(estimate: Estimate, margin: float) -> Verdict:
-    """Return the verdict that measuring can stop with before the budget is spent, else `unsure`.
+    """Return the verdict with which measuring can stop before the budget is spent, else `unsure`.
 
-    Looking again after each block gives chance many tries. After Haybittle (1971, Br. J. Radiol.
-    44) and Peto et al. (1976, Br. J. Cancer 34) an interim look has to reach a far stricter
-    level than the last one, which then needs no correction: a difference has to hold at 99.9%.
-    `same` may stop at 99%: with every look the interval has to lie inside the margin on both
-    sides, which chance does far less often (the simulation in docs/statistics.md counts both).
+    Looking again after each block gives chance many tries. Following Haybittle (1971, Br. J.
+    Radiol. 44) and Peto et al. (1976, Br. J. Cancer 34), an interim look has to reach a far
+    stricter level than the last look, which then needs no correction: a difference has to hold at
+    99.9%. `same` may stop at 99%: at every look the interval has to lie inside the margin on both
+    sides, which happens by chance far less often (the simulation in docs/statistics.md counts
+    both).
     """
     if estimate.incarnations < FEWEST_INCARNATIONS or _silent(estimate):
         return "unsure"
-    verdict = _verdict_settled(relative_of(estimate, margin), margin)
+    verdict = _verdict_settled(chosen_ratio(estimate, margin), margin)
     all_time = _totals_in_doubt(estimate, margin)
     agree = all_time is None or _verdict_settled(all_time, margin) == verdict
     return verdict if agree else "unsure"
 
 
 def _totals_in_doubt(estimate: Estimate, margin: float) -> AllTime | None:
-    """Return the totals if stalls may be the contender's, and the verdict is about the typical."""
+    """Return the totals if stalls may be the contender's and the typical ratio is judged."""
     all_time = estimate.all_time
-    if all_time is None or basis_of(estimate, margin) == "all time":
+    if all_time is None or choose_basis(estimate, margin) == "all time":
         return None
     return all_time if stalls(all_time, margin) else None
 
@@ -316,13 +317,13 @@ def _verdict_settled(relative: Relative, margin: float) -> Verdict:
 
 
 def discovery_threshold(p_values: Sequence[float], chances: Sequence[float]) -> float:
-    """Return the largest of `p_values` that is a discovery, at `FALSE_DISCOVERIES`; 0 without any.
+    """Return the largest of `p_values` that is a discovery at `FALSE_DISCOVERIES`; 0 without any.
 
-    `p_values` are those of the tests that may be shown as different, `chances` of all tests the
-    probability that equal contenders may be. At a threshold t each test has a false discovery
-    with probability min(t, chance), and their sum over the number of discoveries is the false
-    share (Storey 2002, J. R. Stat. Soc. B 64). Where every chance is 1, this is the procedure of
-    Benjamini and Hochberg 1995 (J. R. Stat. Soc. B 57): the largest p(k) with p(k) <= k q / n.
+    `p_values` are from the tests that look different; `chances` has for every test the probability
+    that equal contenders look different. At a threshold t each test is a false discovery with
+    probability min(t, chance); their sum over the number of discoveries is the false share (Storey
+    2002, J. R. Stat. Soc. B 64). If every chance is 1, this is the procedure of Benjamini and
+    Hochberg 1995 (J. R. Stat. Soc. B 57): the largest p(k) with p(k) <= k q / n.
     """
     ordered = np.sort(np.asarray(p_values))
     expected = np.minimum(ordered[:, None], np.asarray(chances)[None, :]).sum(axis=1)
@@ -331,7 +332,7 @@ def discovery_threshold(p_values: Sequence[float], chances: Sequence[float]) -> 
 
 
 def verdict_of(difference: Interval | None, equivalence: Interval | None, margin: float) -> Verdict:
-    """Return the verdict of the interval that has to exclude 1, and of that inside the margin."""
+    """Return the verdict of two intervals: one must exclude 1, the other lie inside the margin."""
     if difference is None or equivalence is None:
         return "unsure"
     if equivalence.lies_inside(margin):

@@ -1,7 +1,7 @@
-"""Numbers that records may have: reading one that is out of its bounds is an error of the file.
+"""Bounds of numbers in records: reading a number out of bounds is an error of the file.
 
-A record that this Slowdust wrote is within them; one that was damaged, or written by hand, is
-refused by name where it is read, and not by an error in the middle of an analysis.
+Records that Slowdust wrote are within the bounds. A damaged or hand-written record fails when it is
+read, with the name of the field, and not in the middle of an analysis.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Annotated
 from msgspec import Meta
 
 MOST_CONTENDERS = 500
-"""Contenders of an experiment: a report over as many takes some seconds, and nobody reads more."""
+"""Most contenders of an experiment. A report of that many takes a few seconds."""
 MOST_SLICES = 500_000
-"""Slices of an experiment: 8 hours of the usual length, of which a report takes minutes."""
+"""Most slices of an experiment: 8 hours' worth. A report of that many takes minutes."""
 Natural = Annotated[int, Meta(ge=0, le=(1 << 62))]
 Ordinal = Annotated[int, Meta(ge=1, le=(1 << 62))]
 """A whole number from 1 on."""
 Amount = Annotated[float, Meta(ge=0, le=1e30)]
-"""A number from 0 on that is no infinity."""
+"""A finite number from 0 on."""
 Span = Annotated[float, Meta(ge=0, le=3e6)]
-"""Seconds of a window, at most five weeks: charts have a point for each."""
+"""Seconds of a window, at most five weeks: charts have a point per second."""
 Duration = Annotated[float, Meta(gt=0, le=3e6)]
-"""Seconds of a window, more than none."""
+"""Seconds of a window, more than 0."""
 Rate = Annotated[float, Meta(gt=0, le=1e30)]
-"""Operations in a second, more than none."""
+"""Operations per second, more than 0."""

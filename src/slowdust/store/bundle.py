@@ -1,12 +1,12 @@
 """Bundles: one experiment as one file, a compressed tar archive, for another Slowdust.
 
-A bundle has what reports are made of, below the experiment's name: the specification, the manifest,
-all records, profiles and the user's note. The servers' logs stay where they were written, since
-they are long and name the machine's paths.
+A bundle has everything that reports need, below the experiment's name: the specification, the
+manifest, all records, profiles and the user's note. It does not have the servers' logs, which are
+long and contain paths of the machine.
 
-A bundle may come from anybody. So nothing is unpacked as the archive says: of its members only
-regular files with names that an experiment's folder has are read, and written by their content
-into a new folder. Links, devices, owners and modes are never looked at.
+A bundle is untrusted input. Only regular files with the names of an experiment's files are read
+from it, and their content is written into a new folder. Links, devices, owners and modes are
+ignored.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ from slowdust.store.storage import MOST_BYTES as MOST_BYTES_OF_FILE
 from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
 from slowdust.temporary import becoming
-from slowdust.unpacking import FAULTS, BoundedMember, fault, members_of
+from slowdust.unpacking import FAULTS, BoundedMember, each_member, fault
 
 MOST_BYTES = 1 << 30
-"""The most that a bundle may unpack to: as many slices as a report is made of, at 2 kB each."""
+"""Most unpacked bytes of a bundle: the most slices of a report, at 2 kB each."""
 _RECORDS: Mapping[str, type[msgspec.Struct]] = {
     SLICES_FILE: Slice,
     COUNTS_FILE: Count,
@@ -77,26 +77,26 @@ _FILES = (SPEC_FILE, WORKLOAD_FILE, MANIFEST_FILE, *_RECORDS, ANNOTATION_FILE)
 _PROFILE = re.compile(rf"{PROFILES}/(?P<name>[^/]+\.json\.gz)")
 _PIECE = 1 << 20
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Control characters but tab and the end of a line."""
+"""Control characters except tab and line feed."""
 
 
 class BundleError(SlowdustError):
-    """A file that is not a bundle, or is damaged."""
+    """A file is not a bundle, or is damaged."""
 
 
 def pack(folder: Folder, destination: Path) -> None:
-    """Write the bundle of an experiment, which appears whole; a running one as it is now.
+    """Write the bundle of an experiment atomically; a running experiment as it is now.
 
-    Raises UsageError if `destination` exists, or the experiment has no manifest yet and
-    SlowdustError if it cannot be written, or is larger than a bundle may be.
+    Raises UsageError if `destination` exists, or the experiment has no manifest yet; SlowdustError
+    if it cannot be written, or is too large.
     """
     folder.read_manifest()
     _refuse_existing(destination)
     size = sum((folder.path / path).stat().st_size for path in _members(folder))
     if size > MOST_BYTES:
         raise SlowdustError(
-            f"'{folder.name}' has {size / 1e6:,.0f} MB, and a bundle at most "
-            f"{MOST_BYTES / 1e6:,.0f}: copy its folder, {folder.path}"
+            f"'{folder.name}' has {size / 1e6:,.0f} MB, but a bundle can have only "
+            f"{MOST_BYTES / 1e6:,.0f} MB: copy its folder, {folder.path}"
         )
     try:
         with becoming(destination) as new:
@@ -109,7 +109,7 @@ def pack(folder: Folder, destination: Path) -> None:
 
 def _refuse_existing(destination: Path) -> None:
     if os.path.lexists(destination):
-        raise UsageError(f"{destination} exists already: choose another file with -o")
+        raise UsageError(f"{destination} already exists: choose another file with -o")
 
 
 def _write(folder: Folder, file: IO[bytes]) -> None:
@@ -123,18 +123,18 @@ def _write(folder: Folder, file: IO[bytes]) -> None:
 
 
 def _members(folder: Folder) -> Iterator[str]:
-    """Yield the paths of the folder's files that belong into a bundle."""
+    """Yield the paths of the files for a bundle, relative to the folder."""
     yield from (name for name in _FILES if (folder.path / name).is_file())
     profiles = sorted((folder.path / PROFILES).glob("*.json.gz"))
     yield from (f"{PROFILES}/{path.name}" for path in profiles)
 
 
 def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
-    """Bring the experiment of a bundle into a results folder; return it.
+    """Import the experiment of a bundle into a results folder atomically; return its folder.
 
-    It has the name that it had, or `name`. It appears whole or not at all. Raises UsageError if the
-    name is taken or not valid, or a newer Slowdust wrote the experiment and SlowdustError if the
-    file is no bundle, is damaged, or has what no bundle has.
+    `name` replaces the experiment's name. Raises UsageError if the name is taken or invalid, or a
+    newer Slowdust wrote the experiment; SlowdustError if the file is not a bundle, is damaged, or
+    has unexpected content.
     """
     check_regular(bundle)
     if name is not None:
@@ -143,9 +143,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
         folder = open_bundle(bundle, incoming)
         wanted = within(results, name or folder.name)
         if wanted.exists():
-            raise UsageError(
-                f"there is a '{wanted.name}' in {results} already: choose another with --name"
-            )
+            raise UsageError(f"'{wanted.name}' already exists in {results}: choose another --name")
         if name not in (None, folder.name):
             folder = rename_experiment(folder, wanted.name)
         (folder.path / LOCK_FILE).unlink(missing_ok=True)
@@ -153,22 +151,22 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
 
 
 def open_bundle(bundle: Path, incoming: Path) -> Folder:
-    """Write the experiment of a bundle below an empty folder; all of it can be read.
+    """Unpack and check the experiment of a bundle below an empty folder.
 
-    Raises UsageError if a newer Slowdust wrote the experiment, BundleError if the file is no
-    bundle, is damaged, or has what no bundle has and SlowdustError if the folder cannot be written.
+    Raises UsageError if a newer Slowdust wrote the experiment; BundleError if the file is not a
+    bundle, is damaged, or has unexpected content; SlowdustError if the folder cannot be written.
     """
     folder = _read(bundle, incoming)
     try:
         manifest = folder.read_manifest()
         if manifest.experiment != folder.name:
-            raise _no_bundle(bundle, "its manifest has another name than its folder")
+            raise _no_bundle(bundle, "the name in its manifest differs from its folder")
         _check_texts(folder, MANIFEST_FILE, manifest, bundle)
         annotation = read_annotation(folder)
         if (folder.path / ANNOTATION_FILE).is_file():
             _check_texts(folder, ANNOTATION_FILE, annotation, bundle)
         for _ in folder.each_slice():
-            pass  # one at a time: all of them may be more than the memory has
+            pass  # one at a time: together they may not fit into memory
         for name, kind in _RECORDS.items():
             _check_keys(folder.path / name, kind, bundle)
         _check_profiles(folder, bundle)
@@ -179,9 +177,9 @@ def open_bundle(bundle: Path, incoming: Path) -> Folder:
 
 
 def _check_texts(folder: Folder, name: str, record: msgspec.Struct, bundle: Path) -> None:
-    """Refuse unknown keys, and texts that would command a terminal which they are printed on.
+    """Check a file for unknown keys, and for texts with control characters.
 
-    Raises SlowdustError if there are such, or the file is damaged.
+    Raises SlowdustError if it has any, or is damaged.
     """
     path = folder.path / name
     content = path.read_bytes()
@@ -193,14 +191,14 @@ def _check_texts(folder: Folder, name: str, record: msgspec.Struct, bundle: Path
 
 
 def _check_keys(path: Path, kind: type[msgspec.Struct], bundle: Path) -> None:
-    """Refuse damaged records, and those of today's schema with unknown keys.
+    """Check records for damage, and records of today's schema for unknown keys.
 
-    Raises SlowdustError if there are such.
+    Raises SlowdustError if there are any.
     """
     decoder = msgspec.json.Decoder(kind)
     for number, line in enumerate(complete_lines(path), start=1):
         if not line.strip() or (kind is Slice and not line.startswith(BEGINNING_OF_RECORD)):
-            continue  # a slice of an earlier schema was flat
+            continue  # a flat slice of an earlier schema
         with naming_damage(path):
             today = with_todays_keys(line)
             unknown = next(unknown_keys(decoder.decode(today), today), None)
@@ -210,7 +208,7 @@ def _check_keys(path: Path, kind: type[msgspec.Struct], bundle: Path) -> None:
 def _refuse_key(key: str | None, where: str, bundle: Path) -> None:
     if key is not None:
         raise _no_bundle(
-            bundle, f"{where} has the unknown key {shown(key)}, as a newer Slowdust may write it"
+            bundle, f"{where} has the unknown key {shown(key)}, perhaps of a newer Slowdust"
         )
 
 
@@ -251,7 +249,7 @@ def _read(bundle: Path, incoming: Path) -> Folder:
             gzip.open(bundle) as file,
             tarfile.open(fileobj=file, mode="r|", tarinfo=BoundedMember) as archive,
         ):
-            for member in members_of(archive):
+            for member in each_member(archive):
                 name, path = _place_of(member, bundle)
                 names.add(name)
                 left -= member.size
@@ -264,10 +262,10 @@ def _read(bundle: Path, incoming: Path) -> Folder:
                 with target.open("xb") as written:
                     shutil.copyfileobj(content, written, _PIECE)
     except FileExistsError:
-        raise _no_bundle(bundle, "a file is in it twice") from None
+        raise _no_bundle(bundle, "it has a file twice") from None
     except FAULTS as error:
         if isinstance(error, FileNotFoundError) and not bundle.exists():
-            raise UsageError(f"there is no file {bundle}") from None
+            raise UsageError(f"the file {bundle} does not exist") from None
         if isinstance(error, OSError) and error.errno is not None:
             raise cannot_write(incoming, error) from error
         raise _no_bundle(bundle, fault(error)) from error
@@ -280,21 +278,20 @@ def _read(bundle: Path, incoming: Path) -> Folder:
 
 
 def _place_of(member: tarfile.TarInfo, bundle: Path) -> tuple[str, str]:
-    """Return experiment and file of a member; refuse whatever `pack` does not write."""
+    """Return experiment and file of a member. Raises BundleError for others than `pack` writes."""
     name, _, path = member.name.partition("/")
     profile = _PROFILE.fullmatch(path)
     known = path in _FILES if profile is None else is_plain(profile["name"])
     if not (member.isreg() and is_name(name) and known):
-        raise _no_bundle(bundle, f"it has {shown(member.name)}")
+        raise _no_bundle(bundle, f"it has the unexpected member {shown(member.name)}")
     most = MOST_BYTES if path in _RECORDS else MOST_BYTES_OF_FILE
     if member.size > most:
         raise _no_bundle(
             bundle,
-            f"its {path} has {member.size / 1e6:,.0f} MB, and no experiment more than "
-            f"{most / 1e6:,.0f}",
+            f"its {path} has {member.size / 1e6:,.0f} MB; at most {most / 1e6:,.0f} MB are allowed",
         )
     return name, path
 
 
 def _no_bundle(bundle: Path, why: str) -> BundleError:
-    return BundleError(f"{bundle} is not a bundle of `slowdust bundle`, or is damaged: {why}")
+    return BundleError(f"{bundle} is not a bundle, or is damaged: {why}")

@@ -1,4 +1,4 @@
-"""Records of counted work: `counts.ndjson` has one JSON object a line."""
+"""Records of counted work: `counts.ndjson`, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ Source = Literal["valgrind", "pmu"]
 INSTRUCTIONS = "instructions"
 """Event: instructions in user mode."""
 KERNEL_INSTRUCTIONS = "kernel_instructions"
-"""Event: instructions in the kernel, which only a PMU sees."""
+"""Event: instructions in the kernel, which only a PMU counts."""
 SYSTEM_CALLS = "system_calls"
-"""Event: system calls, which valgrind counts beside the instructions."""
+"""Event: system calls, which valgrind counts in addition to instructions."""
 SIMULATED = (
     "simulated_i1_misses",
     "simulated_d1_misses",
     "simulated_ll_misses",
     "simulated_branch_misses",
 )
-"""Events: misses of the caches for instructions and data and of the last level, and of the branch
-prediction, in valgrind's model of this machine."""
+"""Events: misses of the instruction cache, the data cache and the last-level cache, and
+mispredicted branches, in valgrind's model of this machine."""
 
 Events = dict[str, Natural]
-"""Event -> how often it happened; one that was not counted is absent."""
+"""Event -> count; events that were not counted are absent."""
 
 
-class CountPlace(msgspec.Struct, kw_only=True):
-    """Place of a count in its experiment."""
+class WindowPlace(msgspec.Struct, kw_only=True, frozen=True):
+    """Place of a count, or of a window of waits, in its experiment."""
 
     benchmark: str
     test: str
     clients: Ordinal
     contender: str
     incarnation: Ordinal
-    """Number of the server's start for counting, 1-based, apart from those that are timed."""
+    """Number of the start in its pass, 1-based; timed starts are numbered separately."""
     repeat: Natural
-    """Number within (test, clients, incarnation), 0-based: the operations of one repeat are the
-    same for every contender."""
+    """Number within (test, clients, incarnation), 0-based: counts of one number execute the same
+    operations on all contenders; windows of waits of one number are adjacent in time."""
 
 
 class CountedRun(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Events of one server while so many operations were carried out."""
+    """Events of one server during a number of operations."""
 
     operations: Ordinal
     own: Events
-    """Events of the process or thread that serves the session, and of the processes it started."""
+    """Events of the process or thread that serves the session, and of its child processes."""
     background: Events = {}
-    """Events of the server's other threads and processes; absent where they were not counted."""
+    """Events of the server's other threads and processes; absent if they were not counted."""
 
 
 class Count(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What one repeat of one step on one contender cost."""
+    """The work of one repeat of one step on one contender."""
 
-    place: CountPlace
+    place: WindowPlace
     source: Source
     run: CountedRun
 
 
 def latest_counts(counts: Iterable[Count]) -> list[Count]:
-    """Return the counts, the latest of each place and source in the place of the first.
+    """Return the latest count of each place and source, in the order of the first ones.
 
-    A step that was cut short is counted again, all of it after one start of the server.
+    An interrupted step is counted again from its beginning.
     """
     latest = {(count.source, *msgspec.structs.astuple(count.place)): count for count in counts}
     return list(latest.values())

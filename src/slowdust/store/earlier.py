@@ -1,4 +1,4 @@
-"""Records of earlier schemas, read as those of today."""
+"""Converts records of earlier schemas to today's."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Record = dict[str, Any]
 
 
 def with_todays_keys(content: bytes) -> bytes:
-    """Return the JSON of a manifest, or of a slice that has a place, with the keys of today.
+    """Return the JSON of a manifest, or of a slice with a place, with today's keys.
 
-    Until schema 4 the printed values of runs, and their names, were called `archived`. Raises
-    MsgspecError if it is neither.
+    Before schema 4 the printed values of runs, and the names of runs, had the key `archived`.
+    Raises MsgspecError if it is neither.
     """
     if b'"archived"' not in content:
         return content
@@ -32,12 +32,12 @@ def with_todays_keys(content: bytes) -> bytes:
         for part in (record, *record.get("step", {}).get("roles", {}).values()):
             part.update(_take_renamed(part, {"archived": "printed"}))
     except (AttributeError, TypeError) as error:
-        raise msgspec.ValidationError(f"no record ({error!r})") from error
+        raise msgspec.ValidationError(f"not a record ({error!r})") from error
     return msgspec.json.encode(record)
 
 
 def slice_of_schema_1(line: bytes) -> Slice:
-    """Read a record that was flat: place, measurements and printed numbers side by side.
+    """Read a flat record, with place, measurements and printed numbers in one table.
 
     Raises MsgspecError if it is not such a record.
     """
@@ -65,11 +65,11 @@ def slice_of_schema_1(line: bytes) -> Slice:
         slice_["measured"] = record | {"uses": _take(record, _PROBES) | idle}
         return msgspec.convert(slice_, Slice)
     except (AttributeError, KeyError, TypeError) as error:
-        raise msgspec.ValidationError(f"no record of a slice ({error!r})") from error
+        raise msgspec.ValidationError(f"not a record of a slice ({error!r})") from error
 
 
 def name_holds(manifest: Manifest) -> None:
-    """Let a manifest name its steps with their hold, if it is of a time when none did."""
+    """Add the hold to the names of steps in a manifest of an earlier version."""
     method = manifest.method.steps
     if method is None or method.long_transaction_s is None or method.holds_s:
         return
@@ -91,8 +91,8 @@ def _key_with_hold(key: str, hold: Second) -> str:
     return f"{name_with_hold(step, hold)}@{clients}"
 
 
-def name_hold_of(record: Slice, hold: Second) -> None:
-    """Let a record name its step with the hold of its experiment, if it does not."""
+def name_hold(record: Slice, hold: Second) -> None:
+    """Add the hold of the experiment to the step's name in a record, if it is missing."""
     if not split_hold(record.place.test)[1]:
         record.place.test = name_with_hold(record.place.test, hold)
 

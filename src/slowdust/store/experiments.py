@@ -1,4 +1,4 @@
-"""The experiments that a results folder keeps: found, renamed, removed, annotated, put in place.
+"""Experiments of a results folder: find, rename, remove, annotate, replace.
 
 `annotation.json` of an experiment has the user's note and tags.
 """
@@ -38,15 +38,15 @@ _TAG = re.compile(r"\w[\w.@+-]*")
 
 
 class Annotation(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A note and tags of an experiment, which nothing that is measured depends on."""
+    """The user's note and tags of an experiment."""
 
     note: str = ""
     tags: list[str] = []
-    """Words to find the experiment by, sorted."""
+    """Sorted words."""
 
 
 def read_annotation(folder: Folder) -> Annotation:
-    """Return the note and tags of an experiment; empty where the user wrote none.
+    """Return the note and tags of an experiment; empty if the user wrote none.
 
     Raises SlowdustError if the file is damaged.
     """
@@ -68,20 +68,17 @@ def write_annotation(folder: Folder, annotation: Annotation) -> None:
 
 
 def check_tags(words: Iterable[str]) -> None:
-    """Refuse words that no tag can be.
-
-    Raises UsageError if a word has a blank or other characters.
-    """
+    """Raise UsageError if a word is not a valid tag."""
     for word in words:
         if _TAG.fullmatch(word) is None:
             raise UsageError(
-                f"'{word}' is not a tag: a tag is one word of letters, digits and ._@+-, such as "
+                f"'{word}' is not a valid tag: use one word of letters, digits and ._@+-, such as "
                 "nightly"
             )
 
 
 BUNDLE_SUFFIX = ".slowdust"
-"""End of the name of a bundle's file: one experiment for another Slowdust (`bundle.py`)."""
+"""Suffix of a bundle's file (`bundle.py`)."""
 
 
 def is_name(text: str) -> bool:
@@ -89,18 +86,18 @@ def is_name(text: str) -> bool:
 
 
 def check_name(text: str) -> None:
-    """Refuse what no experiment can be called. Raises UsageError if it has other characters."""
+    """Raise UsageError if a text is not a valid name of an experiment."""
     if not is_name(text):
         raise UsageError(
-            f"{text!r} is not a valid name of an experiment: letters, digits and ._@+- only, the "
-            "first of them a letter or digit, at most 200"
+            f"{text!r} is not a valid name of an experiment: use at most 200 letters, digits and "
+            "._@+-, and begin with a letter or digit"
         )
 
 
 def check_results(results: Path) -> None:
     if not results.is_dir():
         raise UsageError(
-            f"there is no folder {results}: name the folder of the experiments with --results"
+            f"the folder {results} does not exist: set the folder of the experiments with --results"
         )
 
 
@@ -108,29 +105,29 @@ def kept_experiment(results: Path, name: str) -> Folder:
     """Return the folder of an experiment, which may be damaged.
 
     `name` is its name in `results`, or the path of its folder or of a file in it. Raises UsageError
-    if there is none.
+    if it does not exist.
     """
     if name.endswith(BUNDLE_SUFFIX) and Path(name).is_file():
-        raise UsageError(f"{name} is a bundle: `slowdust import bundle {name}` opens it")
+        raise UsageError(f"{name} is a bundle: import it with `slowdust import bundle {name}`")
     if name and not is_name(name) and (path := _existing_path(name)) is not None:
         folder = Folder(path.parent if path.is_file() else path)
         if _is_kept(folder):
             return folder
-        raise UsageError(f"there is no experiment in {path}")
+        raise UsageError(f"no experiment in {path}")
     check_name(name)
     folder = Folder.of(results, name)
     if not _is_kept(folder):
         if not results.is_dir():
-            raise UsageError(f"no experiment '{name}': there is no folder {results}")
+            raise UsageError(f"no experiment '{name}': the folder {results} does not exist")
         names = [each.name for each in experiments(results)]
         close = nearest(name, names)
-        hint = f"did you mean {close}?" if close else "`slowdust list` shows those it has"
+        hint = f"did you mean {close}?" if close else "`slowdust list` shows its experiments"
         raise UsageError(f"no experiment '{name}' in {results}: {hint}")
     return folder
 
 
 def _existing_path(name: str) -> Path | None:
-    """Return the path that a user writes, with a last name; None if there is nothing."""
+    """Return a user's path, with a proper last part; None if it does not exist."""
     path = named_path(name)
     if not path.exists():
         return None
@@ -142,11 +139,11 @@ def _is_kept(folder: Folder) -> bool:
 
 
 def rename_experiment(folder: Folder, name: str) -> Folder:
-    """Give an experiment another name, in its specification and its manifest, too; return it.
+    """Rename an experiment, also in its specification and its manifest; return its folder.
 
-    The order of `slowdust list` stays as it is. What hosts of a fleet measured of it goes with it.
-    Raises UsageError if the name is not valid or taken, or the experiment is running and
-    SlowdustError if its manifest is damaged, or the folder cannot be written.
+    The order of `slowdust list` does not change. A fleet's record is renamed too. Raises UsageError
+    if the name is invalid or taken, or the experiment is running; SlowdustError if its manifest is
+    damaged, or the folder cannot be written.
     """
     check_name(name)
     target = folder.path.with_name(name)
@@ -156,9 +153,7 @@ def rename_experiment(folder: Folder, name: str) -> Folder:
     with _held(folder):
         for _, new in moves:
             if new.exists():
-                raise UsageError(
-                    f"there is a '{new.name}' in {results} already: choose another name"
-                )
+                raise UsageError(f"'{new.name}' already exists in {results}: choose another name")
         if folder.has_manifest():
             path = folder.path / MANIFEST_FILE
             times = path.stat()
@@ -177,20 +172,20 @@ def rename_experiment(folder: Folder, name: str) -> Folder:
 
 
 def remove_experiment(folder: Folder) -> None:
-    """Remove an experiment with all its files, and what hosts of a fleet measured of it.
+    """Remove an experiment with all its files, and its fleet's record.
 
-    Raises UsageError if it is running and SlowdustError if a file cannot be removed.
+    Raises UsageError if it is running, SlowdustError if a file cannot be removed.
     """
     with _held(folder):
-        for path in paths_of(folder):
+        for path in list_folders(folder):
             try:
                 shutil.rmtree(path)
             except OSError as error:
                 raise SlowdustError(f"cannot remove {path}: {error}") from error
 
 
-def paths_of(folder: Folder) -> list[Path]:
-    """Return the folders of an experiment: what hosts of a fleet measured of it, and its own."""
+def list_folders(folder: Folder) -> list[Path]:
+    """Return the folders of an experiment: its fleet's record, if any, and its own."""
     return [*_fleet_folders(folder), folder.path]
 
 
@@ -201,7 +196,7 @@ def _fleet_folders(folder: Folder) -> list[Path]:
 
 @contextmanager
 def _held(folder: Folder) -> Iterator[None]:
-    refusal = f"'{folder.name}' is running: wait for its end, or stop it with Ctrl-C where it runs"
+    refusal = f"'{folder.name}' is running: wait until it finishes, or stop it with Ctrl-C"
     with ExitStack() as stack:
         for path in [folder.path, *_fleet_folders(folder)]:
             stack.enter_context(locked(path, refusal))
@@ -221,9 +216,10 @@ def _rename_spec(path: Path, name: str) -> None:
 
 @contextmanager
 def free_name(results: Path, wanted: str) -> Iterator[str]:
-    """Take a name that no experiment has: `wanted`, or one with a number behind it.
+    """Reserve a free name: `wanted`, or `wanted` with a number.
 
-    Two commands that begin in the same second get two names. A folder that stays empty is removed.
+    Two commands that start in the same second get different names. A folder that stays empty is
+    removed.
     """
     for number in count(1):
         name = wanted if number == 1 else f"{wanted}-{number}"
@@ -237,7 +233,7 @@ def free_name(results: Path, wanted: str) -> Iterator[str]:
         yield name
     finally:
         for path in reversed(made):
-            with suppress(OSError):  # it has something in it, or another process uses it
+            with suppress(OSError):  # it is not empty, or another process uses it
                 path.rmdir()
 
 
@@ -249,10 +245,10 @@ _EXCHANGE = 2
 
 @contextmanager
 def aside(results: Path) -> Iterator[Path]:
-    """Make a folder on the disk of the results, in which experiments are made before they appear.
+    """Create a staging folder for experiments, on the disk of the results.
 
-    It is removed in the end; those that a killed process left are removed before. Raises
-    SlowdustError if it cannot be made.
+    It is removed at the end; folders that a killed process left are removed first. Raises
+    SlowdustError if it cannot be created.
     """
     with ExitStack() as stack:
         try:
@@ -264,10 +260,10 @@ def aside(results: Path) -> Iterator[Path]:
 
 
 def put_in_place(folder: Folder, results: Path) -> Folder:
-    """Move an experiment that is complete into the results, in place of one of that name.
+    """Move a complete experiment into the results folder, replacing one of the same name.
 
-    The user's note of an experiment that it replaces stays. Raises UsageError if a process is
-    writing to that one and SlowdustError if it cannot be moved.
+    The user's note of the replaced experiment is kept. Raises UsageError if a process is writing to
+    the replaced experiment, SlowdustError if the new one cannot be moved.
     """
     place = Folder.of(results, folder.name)
     try:

@@ -1,4 +1,4 @@
-"""Findings about the host: what `slowdust doctor` sees, and every experiment keeps."""
+"""Findings about the host, from `slowdust doctor` and in every experiment."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ class Severity(StrEnum):
     """Severity of a finding."""
 
     PROBLEM = "problem"
-    """Results of time cannot be trusted, or an experiment may fail."""
+    """Timed results are unreliable, or an experiment may fail."""
     WARNING = "warning"
-    """Results of time are noisier than they need to be, or biased."""
+    """Timed results are noisier than necessary, or biased."""
     NOTE = "note"
-    """A state to know when results are read, or a feature that is not available."""
+    """A state that helps to read results, or a feature that is not available."""
     UNKNOWN = "unknown"
-    """The state cannot be read on this host, which says nothing about it."""
+    """The state cannot be read on this host."""
     OK = "ok"
 
 
@@ -28,11 +28,11 @@ class Finding(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The subject: 'Frequency governor'."""
     severity: Severity
     state: str
-    """A sentence on what was seen, or on why nothing could be."""
+    """A sentence about the state, or about why it cannot be read."""
     effect: str | None = None
-    """A sentence on why it matters, and by how much where that is known."""
+    """A sentence about the effect on results, with its size if known."""
     remedy: str | None = None
-    """The command that mends it, or shows what to mend; absent where there is none."""
+    """The command that fixes it, or shows what to fix, if there is one."""
 
 
 _OF_A_PROCESS = "kill "
@@ -40,9 +40,9 @@ _SHOWS_NOW = "slowdust doctor"
 
 
 def lasting(findings: list[Finding]) -> list[Finding]:
-    """Return findings as a saved report has them: no remedy names a process of that time.
+    """Return findings for a stored report: no remedy has a process id.
 
-    The number of a process may be another's by the time that a report is read.
+    When the report is read, the id may belong to another process.
     """
     return [
         msgspec.structs.replace(finding, remedy=_SHOWS_NOW)
@@ -53,6 +53,6 @@ def lasting(findings: list[Finding]) -> list[Finding]:
 
 
 def by_severity(findings: list[Finding]) -> list[Finding]:
-    """Return findings, the most severe first, and those of a severity in their order."""
+    """Return findings sorted by severity, the most severe first."""
     order = list(Severity)
     return sorted(findings, key=lambda finding: order.index(finding.severity))

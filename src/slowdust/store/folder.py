@@ -1,17 +1,17 @@
 """One experiment's folder below `results/`.
 
     experiment.toml   the specification as run
-    workload.toml     the copy of the user's own workload, if it was measured
+    workload.toml     a copy of the user's own workload, if it was measured
     manifest.json     contenders, builds, host, plans; replaced atomically
-    slices.ndjson     one record a slice, appended and synced before the next slice starts
-    counts.ndjson     one record a count, appended and synced as slices are
-    waits.ndjson      one record a window of waits, likewise
-    trials.ndjson     one record a trial, likewise, of a search for capacities
-    perf/             one profile a file: functions and call stacks
+    slices.ndjson     one record per slice, appended and synced before the next slice starts
+    counts.ndjson     one record per count, likewise
+    waits.ndjson      one record per window of waits, likewise
+    trials.ndjson     one record per trial of a search for capacities, likewise
+    perf/             one file per profile: functions and call stacks
     logs/             the servers' logs
     annotation.json   the user's note and tags (store/experiments.py)
 
-A writer holds the folder's lock until it ends; readers need none.
+A writer holds the folder's lock until it exits; readers need no lock.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import usual_results, within
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
 from slowdust.store.count import Count, latest_counts
-from slowdust.store.earlier import name_hold_of, name_holds, slice_of_schema_1, with_todays_keys
+from slowdust.store.earlier import name_hold, name_holds, slice_of_schema_1, with_todays_keys
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import PRINTED_SCHEMA
 from slowdust.store.profile import Profile, joined_profiles
@@ -56,49 +56,49 @@ from slowdust.text import DamagedError, read_bounded, visible_in_json
 from slowdust.wording import shortened
 
 FLEET_SUFFIX = ".fleet"
-"""End of the name of a folder beside an experiment's: what each host of a fleet measured of it."""
+"""Suffix of the folder with a fleet's record of an experiment and its hosts' results."""
 FLEET_SPEC_FILE = "fleet.toml"
 FLEET_RECORD_FILE = "fleet.json"
 
 
 class _FleetRecord(msgspec.Struct):
-    """The part of a record that says how far it has come."""
+    """The progress in a fleet's record."""
 
     finished: bool = False
     given_up: dict[str, str] = {}
 
 
 def fleet_folder(results: Path, name: str) -> Path:
-    """Return the folder of a fleet's record and of what its hosts sent.
+    """Return the folder of a fleet's record and its hosts' results.
 
-    It is beside that of the experiment, which is made anew whenever the parts are joined.
+    It is next to the experiment's folder, which is rebuilt whenever the parts are merged.
     """
     return results / f"{name}{FLEET_SUFFIX}"
 
 
 def is_part_of_fleet(part: Path) -> bool:
-    """Return whether a folder is of what a host of a fleet measured: NAME.fleet/hosts/HOST/PART."""
+    """Return whether a folder has the results of a fleet's host: NAME.fleet/hosts/HOST/PART."""
     return len(part.parts) > 3 and part.parts[-4].endswith(FLEET_SUFFIX)
 
 
-def is_of_fleet(experiment: Path) -> bool:
-    """Return whether a fleet measures, or measured, the experiment of a folder."""
+def is_fleet_experiment(experiment: Path) -> bool:
+    """Return whether a fleet measured, or measures, the experiment of a folder."""
     return _fleet_record_file(experiment).is_file()
 
 
-def way_on_of_fleet(experiment: Path) -> str | None:
-    """Return how the experiment of a folder goes on, in words; None where no fleet measured it.
+def describe_resuming(experiment: Path) -> str | None:
+    """Return in words how to continue a fleet's experiment; None if no fleet measured it.
 
     Raises SlowdustError if the record is damaged.
     """
-    if not is_of_fleet(experiment):
+    if not is_fleet_experiment(experiment):
         return None
     path = _fleet_record_file(experiment)
     with naming_damage(path):
         record = msgspec.json.decode(path.read_bytes(), type=_FleetRecord)
     if record.finished and not record.given_up:
-        return "more needs a new experiment"
-    return f"go on with it by `slowdust run {experiment.name} --resume --fleet ADDRESS`"
+        return "it is finished; measure more in a new experiment"
+    return f"resume it with `slowdust run {experiment.name} --resume --fleet ADDRESS`"
 
 
 def _fleet_record_file(experiment: Path) -> Path:
@@ -109,50 +109,44 @@ _PART_BYTES = 1 << 24
 
 
 def too_many_contenders(name: str, count: int) -> str:
-    return f"'{name}' has {count:,} contenders: a report has at most {MOST_CONTENDERS}"
+    return f"'{name}' has {count:,} contenders; a report can have at most {MOST_CONTENDERS}"
 
 
 def _refuse_many(path: Path) -> None:
-    """Refuse a file of more lines than a report is made of, before they fill the memory.
-
-    Raises UsageError if it has more.
-    """
+    """Raise UsageError if a file has more lines than a report can use, before reading them."""
     lines = 0
     with path.open("rb") as file:
         while part := file.read(_PART_BYTES):
             lines += part.count(b"\n")
             if lines > MOST_SLICES:
                 raise UsageError(
-                    f"{path} has more than {MOST_SLICES:,} slices, of which no report is made"
+                    f"{path} has more than {MOST_SLICES:,} slices, too many for a report"
                 )
 
 
 def _check(manifest: Manifest) -> None:
-    """Refuse a manifest whose contenders or hosts cannot be told apart.
-
-    Raises ValidationError if it is damaged.
-    """
+    """Raise ValidationError if the contenders or hosts of a manifest are not distinct."""
     names = [contender.name for contender in manifest.contenders]
     if not names:
         raise msgspec.ValidationError("it has no contenders")
     if len(set(names)) < len(names):
-        raise msgspec.ValidationError("two contenders have one name")
+        raise msgspec.ValidationError("two contenders have the same name")
     if manifest.base not in names:
-        raise msgspec.ValidationError(f"the base '{manifest.base}' is no contender")
+        raise msgspec.ValidationError(f"the base '{manifest.base}' is not a contender")
     hosts = [host.name for host in manifest.hosts]
     numbers = [number for host in manifest.hosts for number in host.incarnations]
     if len(set(hosts)) < len(hosts):
-        raise msgspec.ValidationError("two hosts have one name")
+        raise msgspec.ValidationError("two hosts have the same name")
     if len(set(numbers)) < len(numbers):
-        raise msgspec.ValidationError("an incarnation is of two hosts")
+        raise msgspec.ValidationError("two hosts have the same incarnation")
 
 
 def _distinct_places(
     records: Iterable[Slice], contenders: Collection[str] | None
 ) -> Iterator[Slice]:
-    """Yield records, and refuse those that cannot be of one experiment.
+    """Yield records.
 
-    Raises ValidationError if one is of an unknown contender, or two are of one place.
+    Raises ValidationError if a record has an unknown contender, or two have the same place.
     """
     lines: dict[tuple[object, ...], int] = {}
     for number, record in enumerate(records, start=1):
@@ -163,7 +157,7 @@ def _distinct_places(
             )
         first = lines.setdefault(msgspec.structs.astuple(place), number)
         if first != number:
-            raise msgspec.ValidationError(f"records {first} and {number} are of the same place")
+            raise msgspec.ValidationError(f"records {first} and {number} have the same place")
         yield record
 
 
@@ -177,9 +171,9 @@ TRIALS_FILE = "trials.ndjson"
 PROFILES = "perf"
 LOGS = "logs"
 NAME = r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,199}"
-"""Pattern of an experiment's name, which is that of its folder in the results folder.
+"""Pattern of the name of an experiment, and of its folder.
 
-Names of other folders and files begin with it, and file systems take 255 bytes.
+Names of other folders and files begin with it, and file systems allow 255 bytes.
 """
 
 BEGINNING_OF_RECORD = b'{"place":'
@@ -194,9 +188,9 @@ class Folder:
 
     @classmethod
     def of(cls, results: Path, name: str) -> Folder:
-        """Return the folder of an experiment in a results folder; it need not be there.
+        """Return the folder of an experiment in a results folder; it need not exist.
 
-        Raises UsageError if no folder can have this name.
+        Raises UsageError if the name is not valid for a folder.
         """
         return cls(within(results, name))
 
@@ -206,7 +200,7 @@ class Folder:
 
     @property
     def typed(self) -> str:
-        """The word for it on a command line: its name, or its path outside the usual results."""
+        """The argument for commands: its name, or its path outside the default results folder."""
         is_usual = self.path.absolute().parent == usual_results().absolute()
         return self.name if is_usual else str(self.path)
 
@@ -218,7 +212,7 @@ class Folder:
         return (self.path / MANIFEST_FILE).is_file()
 
     def is_imported(self) -> bool:
-        """Return whether its content was imported, so that it can be imported again."""
+        """Return whether it was imported."""
         return self.has_manifest() and self.read_manifest().imported is not None
 
     @property
@@ -232,26 +226,26 @@ class Folder:
                 pass
 
     def refuse_if_joined(self) -> None:
-        """Raise UsageError if it was made of other experiments, which alone can go on."""
+        """Raise UsageError if it was merged from other experiments: only those can be resumed."""
         hosts = self.read_manifest().hosts if self.has_manifest() else []
         parts = [part.experiment for host in hosts for part in host.parts]
         if parts:
-            if (way_on := way_on_of_fleet(self.path)) is not None:
-                raise UsageError(f"'{self.name}' was measured by a fleet: {way_on}")
+            if (how := describe_resuming(self.path)) is not None:
+                raise UsageError(f"'{self.name}' was measured by a fleet: {how}")
             raise UsageError(
-                f"'{self.name}' was joined of {shortened(parts)}: go on with those where they were "
-                "measured, and `slowdust merge` them again"
+                f"'{self.name}' was merged from {shortened(parts)}: resume those on their hosts, "
+                "and `slowdust merge` them again"
             )
 
     def locked(self) -> AbstractContextManager[None]:
-        refusal = f"an experiment named '{self.name}' is running now: choose another --name"
+        refusal = f"an experiment named '{self.name}' is running: choose another --name"
         return locked(self.path, refusal)
 
     def read_manifest(self) -> Manifest:
         """Return the manifest.
 
-        Raises UsageError if there is none, a newer Slowdust wrote it, or it has more than
-        `MOST_CONTENDERS` and SlowdustError if it is damaged.
+        Raises UsageError if it does not exist, a newer Slowdust wrote it, or it has more contenders
+        than `MOST_CONTENDERS`; SlowdustError if it is damaged.
         """
         path = self.path / MANIFEST_FILE
         try:
@@ -264,8 +258,8 @@ class Folder:
             schema = read_schema(content)
             if schema > PRINTED_SCHEMA:
                 raise UsageError(
-                    f"'{self.name}' has results of schema {schema}, this Slowdust reads up to "
-                    f"{PRINTED_SCHEMA}: upgrade Slowdust"
+                    f"'{self.name}' has results of schema {schema}, but this Slowdust reads only "
+                    f"up to {PRINTED_SCHEMA}: upgrade Slowdust"
                 )
             manifest = msgspec.json.decode(with_todays_keys(content), type=Manifest)
             _check(manifest)
@@ -277,39 +271,38 @@ class Folder:
     def read_slices(self) -> list[Slice]:
         """Return all complete records; an incomplete last line is ignored.
 
-        Raises UsageError if there are more than `MOST_SLICES` and SlowdustError if a line that is
-        not the last is damaged, is of a contender that the manifest does not have, or is of the
-        same place as another one.
+        Raises UsageError if there are more than `MOST_SLICES`; SlowdustError if a line before the
+        last is damaged, has a contender that is not in the manifest, or repeats a place.
         """
         return list(self.each_slice())
 
     def each_slice(self) -> Iterator[Slice]:
-        """Yield the records of `read_slices` one by one, with its errors."""
+        """Yield the records of `read_slices` one by one, with the same errors."""
         path = self.path / SLICES_FILE
         with suppress(FileNotFoundError):
             _refuse_many(path)
         manifest = self.read_manifest() if self.has_manifest() else None
-        # An experiment that was killed at once has slices, and no manifest.
+        # An experiment that was killed early may have slices without a manifest.
         names = None if manifest is None else {each.name for each in manifest.contenders}
         steps = None if manifest is None else manifest.method.steps
         hold = None if steps is None else steps.long_transaction_s
         with naming_damage(path):
             for record in _distinct_places(_decoded(complete_lines(path)), names):
                 if hold is not None:
-                    name_hold_of(record, hold)
+                    name_hold(record, hold)
                 yield record
 
     def read_counts(self) -> list[Count]:
-        """Return the complete counts, each place once; an incomplete last line is ignored.
+        """Return the complete counts, one per place; an incomplete last line is ignored.
 
-        Raises SlowdustError if a line that is not the last is damaged.
+        Raises SlowdustError if a line before the last is damaged.
         """
         return latest_counts(read_records(self.path / COUNTS_FILE, Count))
 
     def read_waits(self) -> list[WaitWindow]:
         """Return all complete windows of waits; an incomplete last line is ignored.
 
-        Raises SlowdustError if a line that is not the last is damaged.
+        Raises SlowdustError if a line before the last is damaged.
         """
         return read_records(self.path / WAITS_FILE, WaitWindow)
 
@@ -317,7 +310,7 @@ class Folder:
         """Return all complete trials; an incomplete last line is ignored.
 
         Raises:
-            SlowdustError: a line that is not the last is damaged.
+            SlowdustError: a line before the last is damaged.
         """
         return read_records(self.path / TRIALS_FILE, Trial)
 
@@ -327,14 +320,14 @@ class Folder:
         return any(file.is_file() and file.stat().st_size for file in files)
 
     def read_profiles(self) -> list[Profile]:
-        """Return the profiles, in the order of their files' names; those of several starts as one.
+        """Return the profiles in the order of their files' names, with several starts merged.
 
         Raises SlowdustError if one is damaged.
         """
         return joined_profiles(list(self.each_profile()))
 
     def each_profile(self) -> Iterator[Profile]:
-        """Yield the profiles as they are stored, with the errors of `read_profiles`."""
+        """Yield the stored profiles, with the errors of `read_profiles`."""
         for path in sorted((self.path / PROFILES).glob("*.json.gz")):
             with naming_damage(path):
                 try:
@@ -346,7 +339,7 @@ class Folder:
 
 
 class Writer:
-    """The only process that writes to an experiment's folder; `writing` makes it."""
+    """The only writer of an experiment's folder; `writing` creates it."""
 
     def __init__(self, folder: Folder, slices: Records) -> None:
         self.folder = folder
@@ -369,7 +362,7 @@ class Writer:
         append_records(self.folder.path / WAITS_FILE, windows)
 
     def append_trials(self, *trials: Trial) -> None:
-        """Append trials; they are on disk when this returns."""
+        """Append and sync trials."""
         append_records(self.folder.path / TRIALS_FILE, trials)
 
     def write_profile(self, profile: Profile, number: int, start: int | None) -> None:
@@ -384,7 +377,7 @@ class Writer:
         replace_file(within(folder, name), gzip.compress(msgspec.json.encode(profile)))
 
     def append(self, *records: Slice) -> None:
-        """Append slices; they are on disk when this returns."""
+        """Append and sync slices."""
         self._slices.append(*records)
 
 
@@ -402,7 +395,7 @@ def writing(folder: Folder) -> Iterator[Writer]:
                 yield Writer(folder, slices)
         finally:
             if not folder.has_manifest() and not (folder.path / SLICES_FILE).stat().st_size:
-                # It failed before it began: there is nothing to keep.
+                # It failed before the first slice: there is nothing to keep.
                 shutil.rmtree(folder.path, ignore_errors=True)
 
 
@@ -412,16 +405,16 @@ def experiments(results: Path) -> list[Folder]:
 
 
 def newest_first(folders: Iterable[Folder]) -> list[Folder]:
-    """Return folders, which have a manifest, with the one first that was stored last."""
+    """Return folders with manifests, the most recently stored one first."""
     return sorted(
         folders, key=lambda folder: (folder.path / MANIFEST_FILE).stat().st_mtime, reverse=True
     )
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[Slice]:
-    """Decode records; those that an earlier Slowdust wrote are of its schema.
+    """Decode records, also of earlier schemas.
 
-    Raises MsgspecError if a line is damaged; says which.
+    Raises MsgspecError if a line is damaged; the message has its number.
     """
     decoder = msgspec.json.Decoder(Slice)
     for number, line in enumerate(lines, start=1):

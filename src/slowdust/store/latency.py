@@ -11,7 +11,7 @@ from slowdust.units import Microsecond
 class Histogram(msgspec.Struct, kw_only=True):
     """Response times as sparse buckets of fixed bounds (two significant digits).
 
-    `values_ns` holds the buckets' representative values in ascending order, `counts` their
+    `values_ns` has the buckets' representative values in ascending order, `counts` their
     populations; both have the same length. `max_ns` is exact, not a bucket.
     """
 
@@ -21,19 +21,16 @@ class Histogram(msgspec.Struct, kw_only=True):
     mean_ns: Amount
 
     def __post_init__(self) -> None:
-        """Refuse a histogram of which a part is missing.
-
-        Raises ValueError if there are more or fewer values than counts.
-        """
+        """Raise ValueError unless there are as many values as counts."""
         values, counts = len(self.values_ns), len(self.counts)
         if values != counts:
-            raise ValueError(f"a histogram of {values} values and {counts} counts")
+            raise ValueError(f"a histogram has {values} values and {counts} counts")
 
 
 class LatencyUs(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Response times in microseconds: of a contender's slices, or as another program printed them.
+    """Response times in microseconds, of a contender's slices or printed by another program.
 
-    Printed ones have a mean, and only some of the percentiles.
+    Printed values have a mean, and only some of the percentiles.
     """
 
     p50: Microsecond | None = None

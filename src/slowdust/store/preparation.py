@@ -1,4 +1,4 @@
-"""Records of the contenders' tables and indexes, of recall, and of what their servers counted."""
+"""Records of tables and indexes, of recall, and of servers' counters."""
 
 from __future__ import annotations
 
@@ -9,35 +9,34 @@ import msgspec
 from slowdust.store.bounds import Natural, Ordinal
 
 WRITTEN_BYTES = "written_bytes"
-"""What a server wrote to storage until nothing was left to be written."""
+"""Bytes that a server wrote to storage, including pending writes."""
 LOG_BYTES = "log_bytes"
-"""What a server wrote into its log, as it counts."""
+"""Bytes that a server wrote to its log, by its own counter."""
 SERVER = "server"
-"""The subject of facts that are not about one table or index."""
+"""The subject of facts that do not belong to one table or index."""
 
 
 class Preparation(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Physical facts of one contender's tables, read when their preparation had ended."""
+    """Physical facts of one contender's tables after their preparation."""
 
     contender: str
     incarnation: int
     moment: int
-    """Number within the experiment, 1-based: records of one moment are compared."""
+    """Number within the experiment, 1-based: records of the same moment are compared."""
     after: str
-    """`load`, `writes`, or `restart` of servers that keep the tables of an earlier load."""
+    """`load`, `writes`, or `restart` of servers with tables of an earlier load."""
     facts: dict[str, dict[str, float]]
     """Table, index (`sbtest1.k_1`) or `server` -> quantity -> value.
 
-    A server that does not report a quantity lacks it. `analysis/preparation.py` has
-    them."""
+    Quantities that a server does not report are absent. `analysis/preparation.py` lists them."""
     repeated: int = 0
     """Number of times that all tables were prepared again because contenders differed."""
     steps: list[str] = []
-    """`TEST@CLIENTS` that were measured on the tables from then on."""
+    """`TEST@CLIENTS` that were measured on the tables afterwards."""
 
 
 class ServerCounters(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What a contender's server counted for the operations of a step in one incarnation."""
+    """Counters of a contender's server in the operations of a step in one incarnation."""
 
     step: str
     """`TEST@CLIENTS`."""
@@ -45,14 +44,14 @@ class ServerCounters(msgspec.Struct, kw_only=True, omit_defaults=True):
     incarnation: int
     operations: int
     amounts: dict[str, float]
-    """Quantity of `analysis/preparation.py` -> amount of all operations together."""
+    """Quantity of `analysis/preparation.py` -> total of all operations."""
 
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Recall(msgspec.Struct, kw_only=True):
-    """How much of the right answers a contender gave to a test's queries in one incarnation."""
+    """Recall of a contender in a test's queries, in one incarnation."""
 
     test: str
     contender: str
@@ -61,7 +60,7 @@ class Recall(msgspec.Struct, kw_only=True):
     k: Ordinal
     """Neighbours that each query asked for."""
     recall: Share
-    """The share of the exact answers that was found, over all queries."""
+    """Share of the exact answers that were found, over all queries."""
 
 
 class IndexSize(msgspec.Struct, kw_only=True):

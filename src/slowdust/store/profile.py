@@ -1,6 +1,6 @@
-"""Profiles: the functions and call stacks in which a server worked, per operation.
+"""Profiles: cost of functions and call stacks of a server, per operation.
 
-The folder `perf/` of an experiment has a compressed JSON file for each.
+The folder `perf/` of an experiment has a compressed JSON file per profile.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ class FunctionCost(msgspec.Struct, array_like=True):
     """The cost of one function per operation."""
 
     name: str
-    """Demangled; clones that a compiler made (`.part.0`, `.constprop.0`, `.cold`) are folded."""
+    """Demangled; clones made by the compiler (`.part.0`, `.constprop.0`, `.cold`) are merged."""
     object: str
-    """File name of the binary or library that it is in, without directories."""
+    """File name of its binary or library, without directories."""
     own: float
     inclusive: float
-    """Cost with all that it calls; a recursive function counts once."""
+    """Cost including all callees; a recursive function counts once."""
 
 
 class Calls(msgspec.Struct, array_like=True):
-    """The calls of one function by another; those of a function by itself are left out."""
+    """The calls of one function by another; recursive calls are excluded."""
 
     caller: int
-    """Index in the profile's functions, as the next."""
+    """Index in the profile's functions, like the next."""
     callee: int
     count: float
 
 
 class Profile(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Where one contender's server worked in one step."""
+    """The profile of one contender's server in one step."""
 
     benchmark: str
     test: str
@@ -47,21 +47,21 @@ class Profile(msgspec.Struct, kw_only=True, omit_defaults=True):
     unit: str
     """`instructions`, exact, or `ns`, the CPU time of samples."""
     operations: int
-    """Number of operations that it is the mean of."""
+    """Number of operations that it averages."""
     samples: int | None = None
-    """Number of samples; None where every instruction was counted."""
+    """Number of samples; None if every instruction was counted."""
     functions: list[FunctionCost]
-    """All functions, the largest own cost first; their own costs add up to that of an operation."""
+    """All functions, the largest own cost first; own costs add up to the cost of an operation."""
     stacks: dict[str, float] = {}
-    """Call stack, the outermost function first, joined by ';' -> own cost per operation."""
+    """Call stack, outermost function first, joined by ';' -> own cost per operation."""
     calls: list[Calls] = []
-    """All calls; none of samples, and of profiles that were stored before calls were."""
+    """All calls; empty for samples, and for profiles of versions that did not store calls."""
     unnamed_objects: list[str] = []
     """Objects without symbols, whose functions have no names."""
 
 
 def joined_profiles(profiles: Iterable[Profile]) -> list[Profile]:
-    """Return one profile of each source, step and contender: the mean over all operations."""
+    """Return one profile per source, step and contender, averaged over all operations."""
     groups: dict[tuple[str, str, int, str, str], list[Profile]] = defaultdict(list)
     for profile in profiles:
         place = (profile.benchmark, profile.test, profile.clients, profile.contender)
@@ -72,7 +72,7 @@ def joined_profiles(profiles: Iterable[Profile]) -> list[Profile]:
 def calls_between(
     functions: Sequence[FunctionCost], counts: Mapping[tuple[_Key, _Key], float]
 ) -> list[Calls]:
-    """Return calls by the functions' indexes; `counts` is (caller, callee) -> number."""
+    """Return calls with indexes of functions; `counts` is (caller, callee) -> number."""
     index = {(each.name, each.object): at for at, each in enumerate(functions)}
     return [
         Calls(index[caller], index[callee], count) for (caller, callee), count in counts.items()
@@ -80,7 +80,7 @@ def calls_between(
 
 
 def _mean(profiles: Sequence[Profile]) -> Profile:
-    """Return the costs of an operation, any of all that the profiles are about."""
+    """Return the mean profile, weighted by operations."""
     own: dict[tuple[str, str], float] = defaultdict(float)
     inclusive: dict[tuple[str, str], float] = defaultdict(float)
     calls: dict[tuple[_Key, _Key], float] = defaultdict(float)

@@ -14,13 +14,13 @@ class ServerSizes(msgspec.Struct, kw_only=True, omit_defaults=True):
     code_bytes: int
     """Executable sections: .text, .plt, ..."""
     text_bytes: int
-    """All that is loaded and never written, as size(1) counts: code and constants."""
+    """Loaded read-only sections, as in size(1): code and constants."""
     data_bytes: int
     bss_bytes: int
-    """What is zero at the start, and takes no room in the file."""
+    """Zero-initialised data, which takes no space in the file."""
     debug_bytes: int
     symbols: int | None = None
-    """Defined symbols; like the next, absent where the binary came stripped."""
+    """Defined symbols; like the next, absent if the binary is stripped."""
     functions: int | None = None
 
 
@@ -32,7 +32,7 @@ class BuildSizes(msgspec.Struct, kw_only=True, omit_defaults=True):
     source: str
     server: ServerSizes
     libraries: dict[str, int] = {}
-    """Shared libraries of the build that its server is linked with: name -> bytes."""
+    """Shared library of the build that its server is linked with -> bytes."""
     plugins: int = 0
     plugin_bytes: int = 0
 
@@ -41,12 +41,12 @@ class ObjectFile(msgspec.Struct, kw_only=True):
     """An object file or static library."""
 
     path: str
-    """The path relative to the tree."""
+    """Path relative to the tree."""
     bytes: int
 
 
 class ObjectFolder(msgspec.Struct, kw_only=True):
-    """Object files and static libraries of a directory and those below it."""
+    """Object files and static libraries of a directory, at any depth."""
 
     path: str
     objects: int
@@ -61,5 +61,5 @@ class TreeSizes(msgspec.Struct, kw_only=True):
     directory: str
     total: ObjectFolder
     folders: list[ObjectFolder]
-    """The directories right below the tree, the largest first."""
+    """The top-level directories of the tree, the largest first."""
     largest: list[ObjectFile]

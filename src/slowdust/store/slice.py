@@ -1,4 +1,4 @@
-"""Records of slices: `slices.ndjson` has one JSON object a line."""
+"""Records of slices: `slices.ndjson`, one JSON object per line."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from slowdust.store.step import StepDetail
 
 
 class BesideSlice(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The work of other clients in the window of a slice, and the slice's own work without it."""
+    """The background load in the window of a slice, and the slice's rate without it."""
 
     test: str
     """Name of the work in the driver: `transactions`, `any-query`."""
     clients: Ordinal
     rate: Rate | None = None
-    """Operations per second that were wanted of it; None for a closed loop."""
+    """Target operations per second; None for a closed loop."""
     seconds: Duration | None = None
-    """Time from the opening of the window to the end of the slice's own work."""
+    """Time from the start of the window to the end of the slice's own work."""
     qps: Amount
     operations: Natural
     latency: Histogram
@@ -27,16 +27,16 @@ class BesideSlice(msgspec.Struct, kw_only=True, omit_defaults=True):
     error_texts: dict[str, str] = {}
     retries: Natural = 0
     late_operations: Natural | None = None
-    """Operations that were due while their predecessor was under way; None for a closed loop."""
+    """Operations that were due before their predecessor finished; None for a closed loop."""
     freshness: Histogram | None = None
-    """Ages of the data that queries saw: their start less the commit of the first transaction that
-    they did not see. None where it was not measured."""
+    """Age of the data that queries saw: their start minus the commit of the first transaction that
+    they did not see. None if it was not measured."""
     alone_qps: Amount | None = None
-    """The rate of the slice's own work without this, in a slice of the same length next to it."""
+    """The rate of the slice's own work without the background load, in an adjacent slice."""
 
 
 SCHEMA = 2
-"""Version of the shapes in the results folder: of the manifest and of each record."""
+"""Schema of the files of an experiment: of the manifest and of the records."""
 
 
 class Place(msgspec.Struct, kw_only=True):
@@ -47,9 +47,9 @@ class Place(msgspec.Struct, kw_only=True):
     clients: Ordinal
     contender: str
     incarnation: Ordinal = 1
-    """Number of the servers' start, 1-based."""
+    """Number of the start of the servers, 1-based."""
     block: Natural = 0
-    """Number within (test, clients, incarnation), 0-based: slices of one block are compared."""
+    """Number within (test, clients, incarnation), 0-based: slices of a block are compared."""
     slot: Natural = 0
     """Position within its block, 0-based (A B B A: 0 1 2 3)."""
 
@@ -59,13 +59,13 @@ class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     place: Place
     qps: Amount
-    """The rate of the test's `unit` (operations/s; rows/s for scan): summed over the clients,
-    each its own count over the time to its last completion."""
+    """The rate in the test's `unit` (operations/s; rows/s for scan), summed over the clients: each
+    client's count over the time to its last completion."""
     unit: str = "operations/s"
     measured: Measured = msgspec.field(default_factory=Measured)
     beside: BesideSlice | None = None
-    """The part of a slice beside which others were at work."""
+    """The background load, in tests that have one."""
     step: StepDetail | None = None
-    """The part that only a long step has, which is one slice."""
+    """Details of a long step, which is one slice."""
     printed: Printed | None = None
-    """Values that another program printed: then the slice is a single run, without a window."""
+    """Values that another program printed. Then the slice is a single run without a window."""

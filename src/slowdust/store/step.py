@@ -1,4 +1,4 @@
-"""The part of a slice that only a long step has: roles, seconds, samples, sizes."""
+"""Details of a long step: roles, seconds, samples, sizes."""
 
 from __future__ import annotations
 
@@ -15,40 +15,39 @@ _HELD = re.compile(r"(?P<step>.+)\.hold(?P<seconds>\d+(?:\.\d+)?)")
 
 
 def name_with_hold(step: str, hold: Second) -> str:
-    """Return the name of a step in the sequence that has a transaction held open: `l.i1.hold60`.
+    """Return the name of a step in the sequence with a transaction held open: `l.i1.hold60`.
 
-    It is in milliseconds at the finest; in the sequence without such a transaction, whose `hold` is
-    0, it is the plain name. Results are identified by names everywhere: a hold needs no key of its
-    own.
+    The hold has a resolution of milliseconds; with a hold of 0 it is the plain name. Because
+    results are identified by names, a hold needs no key of its own.
     """
     return f"{step}.hold{f'{hold:.3f}'.rstrip('0').rstrip('.')}" if hold else step
 
 
 def split_hold(name: str) -> tuple[str, Second]:
-    """Return the plain name of a step, and the hold of its sequence; 0 where it has none."""
+    """Return the plain name of a step, and the hold of its sequence; 0 if it has none."""
     match = _HELD.fullmatch(name)
     return (name, 0.0) if match is None else (match["step"], float(match["seconds"]))
 
 
 class RoleSecond(msgspec.Struct, array_like=True):
-    """Work that one role of a step finished in one second of the window."""
+    """Finished work of one role in one second of the window."""
 
     statements: Natural
     rows: Natural
     max_ns: Natural
     late_ns: Natural
-    """Longest time that a statement begun in it was behind its schedule; 0 if unpaced."""
+    """Longest lag of a statement that began in it; 0 if unpaced."""
 
 
 class WriteSchedule(msgspec.Struct, kw_only=True):
     """Lag and backlog of a paced writer with an absolute schedule."""
 
     rate: Rate
-    """Rows per second that all connections of the role had to write."""
+    """Target rows per second of all connections of the role."""
     due: Natural
     """Rows that were due by the end of the window."""
     backlog: Natural
-    """Rows that were due by then and not written."""
+    """Rows that were due by then but not written."""
     late_statements: Natural
     max_lag_ns: Natural
     mean_lag_ns: Amount
@@ -63,7 +62,7 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     rows: Natural | None = None
     """Rows inserted, deleted, returned or indexed."""
     seconds: Span | None = None
-    """Time from the opening of the window to the role's last completion."""
+    """Time from the start of the window to the role's last completion."""
     latency: Histogram | None = None
     per_second: list[RoleSecond] = []
     errors: dict[str, int] = {}
@@ -72,7 +71,7 @@ class RoleUse(msgspec.Struct, kw_only=True, omit_defaults=True):
     client_cpu_s: Second | None = None
     schedule: WriteSchedule | None = None
     printed: PrintedRole | None = None
-    """Values that another program printed, in place of totals."""
+    """Values that another program printed, instead of totals."""
 
 
 class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -81,51 +80,51 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
     start: Span
     seconds: Duration
     uses: dict[str, Use] = {}
-    """Probe -> its use; a probe that could not be read is absent."""
+    """Probe -> its use; probes that could not be read are absent."""
     log: list[str] = []
-    """The first few lines that the server wrote into its log meanwhile."""
+    """The first few lines of the server's log in that time."""
 
     def per_second(self, probe: str, *quantities: str) -> float | None:
-        """Return the sum of a probe's quantities / s; None where one was not measured."""
+        """Return the sum of a probe's quantities per second; None if one was not measured."""
         total = total_of(self.uses, probe, quantities)
         return None if total is None else total / self.seconds
 
 
 class Chunk(msgspec.Struct, kw_only=True):
-    """A part of a long step, in which the servers of all other contenders stood still."""
+    """A part of a long step, while the servers of all other contenders were suspended."""
 
     block: Natural
-    """Number within the step, 0-based: chunks of one block are compared."""
+    """Number within the step, 0-based: chunks of the same block are compared."""
     slot: Natural
     """Position within its block, 0-based (A B B A: 0 1 2 3)."""
     started: float
     amount: Natural
-    """What the step's rate counts."""
+    """Amount in the unit of the step's rate."""
     seconds: Span
-    """Time of the main role in it."""
+    """Time of the main role in the chunk."""
 
 
 class StepDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Part of a slice that only a long step has."""
+    """Details of a slice that is a long step."""
 
     roles: dict[str, RoleUse]
-    """The roles that took part: `insert`, `delete`, `query`, `index`, `transaction`."""
+    """Role -> its work: `insert`, `delete`, `query`, `index`, `transaction`."""
     target: Amount | None = None
-    """Rows per second that all inserters, and all deleters, had to keep; None if unpaced."""
+    """Target rows per second of all inserters, and of all deleters; None if unpaced."""
     samples: list[Sample] = []
     chunks: list[Chunk] = []
-    """The chunks in which contenders took turns; empty of a step that ran whole."""
+    """The chunks of the contenders' turns; empty for a step that ran whole."""
     rows_expected: int | None = None
-    """Rows in all tables at the end of the step, if inserts and deletes kept pace."""
+    """Expected rows in all tables at the end of the step, if inserts and deletes kept up."""
     rows_counted: int | None = None
     """Rows that the server counted at the end of the step."""
     data_bytes: int | None = None
     table_bytes: int | None = None
     index_bytes: int | None = None
     history_length: int | None = None
-    """Undo logs in InnoDB's history list at the end of the step, before any maintenance; absent
-    where the engine has no such list."""
+    """Undo logs in InnoDB's history list at the end of the step, before any maintenance; absent for
+    other engines."""
     dead_rows: int | None = None
-    """Dead rows in all tables at that time; absent where the server does not count them."""
+    """Dead rows in all tables at that time; absent if the server does not count them."""
     settled_s: Second | None = None
-    """Time of maintenance and waiting after the step, outside of the window."""
+    """Time of maintenance and waiting after the step, outside the window."""

@@ -1,9 +1,9 @@
-"""Files that survive crashes: records that are appended, files that are replaced, and folder locks.
+"""Crash-safe files: appended records, replaced files, and folder locks.
 
-A record is on disk when `append` returns, a torn last line is ignored, and a file has its old or
-its new content. Records and files are JSON; files have a version, their `schema`. They may be
-damaged, or written by anybody: reading is bounded, and each fault names its file. Files of records
-are read line by line, so that a long one never fills the memory as text.
+A record is on disk when `append` returns, a torn last line is ignored, and a replaced file has its
+old or its new content. Records and files are JSON; files have a version, their `schema`. They are
+untrusted: reading is bounded, and errors name the file. Files of records are read line by line, to
+bound memory.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from slowdust.text import visible_in_json
 from slowdust.wording import cut
 
 MOST_BYTES = 64 << 20
-"""Bytes of a file that is read whole.
+"""Most bytes of a file that is read as a whole.
 
-A manifest has some 10 kB; with plans of hundreds of contenders tens of megabytes.
+A manifest has about 10 kB; with plans of hundreds of contenders it has tens of megabytes.
 """
 MOST_OF_LINE = 8 << 20
-"""Bytes of a line of records; those of an insert have some 20 kB."""
+"""Most bytes of a record; a step of the Insert Benchmark has about 20 kB."""
 _LONGEST_SHOWN = 100
 FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""The errors of msgspec about JSON that is damaged; it recurses, and decodes texts lazily."""
+"""Errors of msgspec about damaged JSON; it recurses, and decodes texts lazily."""
 
 
 class DamagedFileError(SlowdustError):
-    """A file of an experiment that cannot be read."""
+    """A file of an experiment cannot be read."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path} is damaged: {reason}")
@@ -46,7 +46,7 @@ class DamagedFileError(SlowdustError):
 
 @contextmanager
 def naming_damage(path: Path) -> Iterator[None]:
-    """Raise what decoding finds wrong as a `DamagedFileError` of `path`."""
+    """Raise decoding errors as a `DamagedFileError` of `path`."""
     try:
         yield
     except FAULTS as error:
@@ -54,7 +54,7 @@ def naming_damage(path: Path) -> Iterator[None]:
 
 
 def fault(error: Exception) -> str:
-    """Say what is wrong with JSON, in words."""
+    """Return an error of JSON in words."""
     match error:
         case RecursionError():
             return "it is nested too deeply"
@@ -71,8 +71,8 @@ def shown(text: str) -> str:
 def read_whole(path: Path) -> bytes:
     """Read a file of JSON, without control characters in its texts.
 
-    Raises DamagedFileError if it is larger than `MOST_BYTES` and FileNotFoundError if there is
-    none.
+    Raises DamagedFileError if it is larger than `MOST_BYTES`, FileNotFoundError if it does not
+    exist.
     """
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
@@ -82,8 +82,7 @@ def read_whole(path: Path) -> bytes:
 
 
 def complete_lines(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file of records, none if there is no file; an incomplete last one is
-    ignored.
+    """Yield the complete lines of a file of records; empty if there is no file.
 
     Raises DamagedFileError if one is longer than `MOST_OF_LINE`.
     """
@@ -100,9 +99,9 @@ def complete_lines(path: Path) -> Iterator[bytes]:
 
 
 def unknown_keys(record: object, source: bytes | msgspec.Raw, place: str = "$") -> Iterator[str]:
-    """Yield the places of keys in JSON that the record decoded from it does not have.
+    """Yield the paths of keys in JSON that its decoded record does not have.
 
-    What an unknown key has is not decoded: a megabyte of it would take forty.
+    The value of an unknown key is not decoded: a megabyte of JSON would take forty of memory.
     """
     if isinstance(record, msgspec.Struct) and not record.__struct_config__.array_like:
         known = dict(zip(record.__struct_encode_fields__, record.__struct_fields__, strict=True))
@@ -127,14 +126,14 @@ def _has_keys(value: object) -> bool:
 
 
 LOCK_FILE = ".lock"
-"""The file in a folder whose lock the folder's writer holds."""
+"""The lock file of a folder, held by its writer."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _PIECE = 1 << 16
-"""Bytes that are read to find the end of the last complete line."""
+"""Bytes to read at a time to find the end of the last complete line."""
 
 
 class Versioned(Protocol):
-    """A record that knows the version of its shape."""
+    """A record with the version of its shape."""
 
     schema: int
 
@@ -145,18 +144,18 @@ _VersionedRecord = TypeVar("_VersionedRecord", bound=Versioned)
 
 class _SchemaOnly(msgspec.Struct):
     schema: int = 1
-    """Files leave it out as long as it is the first."""
+    """Files of the first version may omit it."""
 
 
 class Records:
-    """An open file of records; `appending` opens it."""
+    """An open file of records, from `appending`."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
         self._path = path
         self._file = file
 
     def append(self, *records: msgspec.Struct) -> None:
-        """Append records; they are on disk when this returns.
+        """Append and sync records.
 
         Raises SlowdustError if they cannot be written.
         """
@@ -170,7 +169,7 @@ class Records:
 
 @contextmanager
 def appending(path: Path) -> Iterator[Records]:
-    """Open a file of records for this process alone; a torn last line is cut off.
+    """Open a file of records, for one process only; truncate a torn last line.
 
     Raises SlowdustError if it cannot be written.
     """
@@ -192,7 +191,7 @@ def appending(path: Path) -> Iterator[Records]:
 
 
 def append_records(path: Path, records: Sequence[msgspec.Struct]) -> None:
-    """Append records to a file; they are on disk when this returns.
+    """Append records to a file, and sync it.
 
     Raises SlowdustError if they cannot be written.
     """
@@ -202,9 +201,9 @@ def append_records(path: Path, records: Sequence[msgspec.Struct]) -> None:
 
 
 def read_records(path: Path, kind: type[_Record]) -> list[_Record]:
-    """Return the complete lines of a file of records; none if there is no file.
+    """Return the records of the complete lines of a file; empty if there is no file.
 
-    Raises SlowdustError if a line that is not the last is damaged.
+    Raises SlowdustError if a line before the last is damaged.
     """
     with naming_damage(path):
         decoder = msgspec.json.Decoder(kind)
@@ -224,8 +223,8 @@ def replace_file(path: Path, content: bytes) -> None:
 
 
 def cannot_write(path: Path, error: OSError) -> SlowdustError:
-    """Return the error of a file that cannot be written, with what to do about a full disk."""
-    remedy = " (free some space there, and start again)" if error.errno in _FULL else ""
+    """Return the error of a file that cannot be written, with a remedy for a full disk."""
+    remedy = " (free some space there, and try again)" if error.errno in _FULL else ""
     return SlowdustError(f"cannot write {path}: {error.strerror}{remedy}")
 
 
@@ -236,9 +235,9 @@ def write_versioned(path: Path, record: msgspec.Struct) -> None:
 def read_versioned(
     path: Path, kind: type[_VersionedRecord], newest: int
 ) -> _VersionedRecord | None:
-    """Return the record of a file, whose schema is `newest` at most; None if there is no file.
+    """Return the record of a file with a schema up to `newest`; None if there is no file.
 
-    Raises UsageError if a newer Slowdust wrote it and SlowdustError if it is damaged.
+    Raises UsageError if a newer Slowdust wrote it, SlowdustError if it is damaged.
     """
     try:
         content = read_whole(path)
@@ -246,7 +245,7 @@ def read_versioned(
         return None
     with naming_damage(path):
         if read_schema(content) > newest:
-            raise UsageError(f"{path} was written by a newer Slowdust")
+            raise UsageError(f"{path} was written by a newer Slowdust: upgrade this one")
         return msgspec.json.decode(content, type=kind)
 
 
@@ -256,9 +255,9 @@ def read_schema(content: bytes) -> int:
 
 @contextmanager
 def locked(folder: Path, refusal: str) -> Iterator[None]:
-    """Hold the lock of a folder, which exists.
+    """Hold the lock of an existing folder.
 
-    Raises UsageError if another process holds it; says `refusal`.
+    Raises UsageError with the message `refusal` if another process holds it.
     """
     with try_lock_file(folder / LOCK_FILE) as is_locked:
         if not is_locked:

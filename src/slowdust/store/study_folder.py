@@ -1,6 +1,6 @@
-"""Folders of studies: a record of the question and of what was done, and the experiments.
+"""Folders of studies: a record of the question and the progress, and the experiments.
 
-The experiments are in a results folder within it. `kind` is the noun for the study: 'search'.
+The experiments are in a results folder within it. `kind` names the study in messages: 'search'.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class StudyFolder:
         return self.path.name
 
     def has_begun(self) -> bool:
-        """Return whether its record is there."""
+        """Return whether its record exists."""
         return (self.path / self.record_file).is_file()
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Hold the folder, so that no other process resumes it.
+        """Hold the folder's lock, so that no other process resumes the study.
 
         Raises:
             UsageError: another process holds it.
@@ -49,11 +49,11 @@ class StudyFolder:
         made = [path for path in (folder.parent, folder) if not path.exists()]
         folder.mkdir(parents=True, exist_ok=True)
         is_new = not (folder / LOCK_FILE).exists()
-        with locked(folder, f"a {self.kind} named '{self.name}' is running now"):
+        with locked(folder, f"a {self.kind} named '{self.name}' is running"):
             try:
                 yield
             finally:
-                if is_new and not self.has_begun():  # it failed before it began
+                if is_new and not self.has_begun():  # it failed before the record was written
                     (folder / LOCK_FILE).unlink()
                     for path in reversed(made):
                         with suppress(OSError):
@@ -63,26 +63,26 @@ class StudyFolder:
         """Raise UsageError if there is nothing to resume."""
         if not self.has_begun():
             raise UsageError(
-                f"there is no {self.kind} '{self.name}' in {self.path.parent} to resume"
+                f"nothing to resume: no {self.kind} '{self.name}' in {self.path.parent}"
             )
 
     def check_free(self) -> None:
-        """Raise UsageError where the name is taken."""
+        """Raise UsageError if the name is taken."""
         if self.has_begun():
             raise UsageError(
-                f"there is a {self.kind} named '{self.name}' already: choose another --name, or "
-                "--resume it"
+                f"a {self.kind} named '{self.name}' already exists: choose another --name, or add "
+                "--resume"
             )
         if any(path.is_file() for path in self.path.glob("*.json")):
             what = "an experiment" if Folder(self.path).has_manifest() else "something else"
-            raise UsageError(f"there is {what} named '{self.name}' already: choose another --name")
+            raise UsageError(f"{what} named '{self.name}' already exists: choose another --name")
 
     def check_same(
         self, before: msgspec.Struct, now: msgspec.Struct, free: Collection[str] = ()
     ) -> None:
-        """Raise UsageError, which names what differs, unless two questions are the same.
+        """Raise UsageError, which names a difference, unless two questions are the same.
 
-        `free` are the keys, of the questions and of their `options`, that may be others now.
+        `free` has the keys of the questions and of their `options` that may differ.
         """
         was, wanted = (_flat(each) for each in (before, now))
         keys = sorted({*was, *wanted} - {*free})
@@ -90,20 +90,20 @@ class StudyFolder:
         if differing:
             key = differing[0]
             raise UsageError(
-                f"cannot resume '{self.name}': its {key} was {was.get(key)}, and is now "
-                f"{wanted.get(key)}: give the same options"
+                f"cannot resume '{self.name}': {key} was {was.get(key)} and is now "
+                f"{wanted.get(key)}; give the same options"
             )
 
     def read(self, shape: type[_Record], newest_schema: int) -> _Record:
         """Return the record.
 
         Raises:
-            UsageError: there is none, or a newer Slowdust wrote it.
+            UsageError: it does not exist, or a newer Slowdust wrote it.
             SlowdustError: it is damaged.
         """
         record = read_versioned(self.path / self.record_file, shape, newest_schema)
         if record is None:
-            raise UsageError(f"there is no {self.kind} in {self.path}")
+            raise UsageError(f"no {self.kind} in {self.path}")
         return record
 
     def write(self, record: msgspec.Struct) -> None:
@@ -112,6 +112,6 @@ class StudyFolder:
 
 
 def _flat(question: msgspec.Struct) -> Mapping[str, Any]:
-    """Return the keys of a question, with those of its options among them."""
+    """Return the keys of a question and of its options in one table."""
     keys: dict[str, Any] = msgspec.to_builtins(question)
     return {**keys.pop("options"), **keys}

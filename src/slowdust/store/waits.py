@@ -1,7 +1,7 @@
-"""Records of what servers waited for: `waits.ndjson` has one JSON object a line.
+"""Records of servers' waits: `waits.ndjson`, one JSON object per line.
 
-Times of sessions are of all sessions of the clients together, so that the time of an operation is
-clients * seconds / operations.
+Times of sessions are summed over all client sessions, so that the time per operation is clients *
+seconds / operations.
 """
 
 from __future__ import annotations
@@ -10,84 +10,69 @@ from typing import Literal
 
 import msgspec
 
-from slowdust.store.bounds import Amount, Duration, Natural, Ordinal
+from slowdust.store.bounds import Amount, Duration, Natural
+from slowdust.store.count import WindowPlace
 from slowdust.units import Microsecond
 
 WaitSource = Literal["performance_schema", "processlist", "pg_stat_activity"]
-"""`performance_schema` adds up each wait, the others are sampled."""
+"""`performance_schema` adds up all waits; the others are sampled."""
 
 WaitKind = Literal["lock", "latch", "io", "sync", "commit", "client", "other"]
-"""`lock` on rows, tables and transactions; `latch` of the server's own memory: LWLocks, mutexes;
-`io` reads and writes of files, in MySQL and MariaDB fsync too; `sync` waits for the disk to have
-what was written; `commit` all
-of a commit, with what it does itself; `client` waits for the next message."""
+"""`lock`: on rows, tables and transactions; `latch`: on memory of the server (LWLocks, mutexes);
+`io`: reads and writes of files, in MySQL and MariaDB also fsync; `sync`: fsync; `commit`: a whole
+commit, including its own work; `client`: for the next message."""
 
 NOT_SEEN = "not seen"
-"""What a session did that held a lock and is not in the sample: the server's own, for example."""
-
-
-class WaitPlace(msgspec.Struct, kw_only=True, frozen=True):
-    """Place of a window in its experiment."""
-
-    benchmark: str
-    test: str
-    clients: Ordinal
-    contender: str
-    incarnation: Ordinal
-    """Number of the server's start for waits, 1-based, apart from those that are timed."""
-    repeat: Natural
-    """Number within (test, clients, incarnation), 0-based: windows of one number follow each other
-    on all contenders."""
+"""State of a lock's holder that is not in the sample, such as a session of the server itself."""
 
 
 class Wait(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The time of one event in one window."""
+    """The time of one wait event in one window."""
 
     event: str
-    """Name as the server has it: `Lock/transactionid`, `io/file/innodb/innodb_data_file`."""
+    """The server's name: `Lock/transactionid`, `io/file/innodb/innodb_data_file`."""
     kind: WaitKind
     us: Amount
     times: int | None = None
-    """Number of waits; absent where they are sampled."""
+    """Number of waits; absent if they are sampled."""
 
 
 class Syncs(msgspec.Struct, kw_only=True):
-    """Calls that wait until data are on disk, of the whole server."""
+    """Sync calls of the whole server."""
 
     calls: int
     us: Microsecond
 
 
 class SessionTime(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """The time of the processes or threads that serve the sessions, as the kernel sees it."""
+    """Kernel accounting of the processes or threads that serve the sessions."""
 
     run_us: Microsecond | None = None
-    """Time on a CPU of all of them; absent, as the next, where the kernel does not tell."""
+    """Total time on a CPU; like the next, absent if the kernel does not report it."""
     queue_us: Microsecond | None = None
-    """Time in which they were ready to run and had no CPU."""
+    """Total time in the run queue."""
     samples: Natural
-    """Looks at one of them each."""
+    """Number of samples, of one process or thread each."""
     states: dict[str, Natural] = {}
-    """State -> samples: `running` (or ready to run), `page fault`, or the system call in which it
-    slept."""
+    """State -> samples: `running` (or ready to run), `page fault`, or the blocking system call."""
 
 
 class WaitWindow(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What one contender's sessions waited for in one window."""
+    """Waits of one contender's sessions in one window."""
 
-    place: WaitPlace
+    place: WindowPlace
     operations: Natural
     seconds: Duration
     sources: list[WaitSource] = []
-    """Where `waits` come from; empty where the server cannot tell."""
+    """Sources of `waits`; empty if the server has none."""
     samples: int | None = None
-    """Looks at one session each; absent where all waits were added up."""
+    """Number of samples, of one session each; absent if all waits were added up."""
     waits: list[Wait] = []
     known: list[str] = []
-    """Events that the server would tell, were there any; in the first window of a start, where they
-    differ between versions. Empty where all servers of the source tell the same."""
+    """Events that the server can report; in the first window of a start, if they differ between
+    versions. Empty if all servers of the source report the same events."""
     blockers: dict[str, int] = {}
-    """What the session at the head of the queue did while others waited for a lock -> samples."""
+    """State of the session at the head of a lock's queue, while others waited -> samples."""
     syncs: dict[str, Syncs] | None = None
-    """System call -> its calls; absent where they could not be counted."""
+    """System call -> its calls; absent if they could not be counted."""
     sessions: SessionTime | None = None

@@ -1,4 +1,4 @@
-"""`slowdust blame` as a study: the releases of a range, side by side as far as memory allows."""
+"""`slowdust blame` as a study: compares releases, as many at once as memory allows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slowdust.builds.model import Progress
 from slowdust.dbms import family
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.experiment.experiment import Experiment, Lab, build_error
-from slowdust.experiment.local_lab import counting_of
+from slowdust.experiment.local_lab import choose_counting
 from slowdust.experiment.setup import check_settings
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
@@ -44,20 +44,20 @@ ALL = Choice(
     configs=None,
     host=None,
 )
-"""All that experiments have."""
+"""Everything in the experiments."""
 
 _Item = TypeVar("_Item")
 
 
 class Question(Asked, kw_only=True, frozen=True):
-    """The releases whose costs are asked for."""
+    """The releases whose costs the user asks for."""
 
     range: str
     """The releases as the user wrote them."""
     every: str
-    """Which of them: 'major', '2major', '3'."""
+    """The releases to measure: 'major', '2major', '3'."""
     together: int | None
-    """Most releases side by side; None for as many as the memory allows."""
+    """Most releases in one experiment; None for as many as memory allows."""
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -67,13 +67,13 @@ class Record(msgspec.Struct, kw_only=True):
     question: Question
     releases: list[Candidate]
     experiments: list[list[int]]
-    """The places of the releases that each experiment has; neighbours share one."""
+    """Places of the releases of each experiment; neighbours share one."""
     skipped: dict[str, str] = {}
-    """Release -> why it could not be had."""
+    """Release -> why it is not available."""
 
 
 class Blaming(Study[Question, Record, Blame]):
-    """The measuring of the releases of a range, to see what each of them cost."""
+    """Measures the releases of a range, to show what each of them cost."""
 
     noun = "series of releases"
     short_noun = "series"
@@ -82,14 +82,13 @@ class Blaming(Study[Question, Record, Blame]):
     record_type = Record
 
     def begin(self, question: Question, lab: Lab, say: Progress) -> Record:
-        """Return the record of a new series, once the builds of its releases are at hand.
+        """Return the record of a new series, once its builds are available.
 
-        A release that cannot be had is left out, or another of the same major release takes its
-        place.
+        An unavailable release is replaced by another of the same major release, or skipped.
 
         Raises:
-            UsageError: an option is wrong, or a release refuses a setting.
-            SlowdustError: fewer than two releases can be had.
+            UsageError: an option is wrong, or a release rejects a setting.
+            SlowdustError: fewer than two releases are available.
         """
         listed = released(question.range).listed
         check_every(question.every)
@@ -97,7 +96,7 @@ class Blaming(Study[Question, Record, Blame]):
         if len(chosen) < 2:
             raise UsageError(
                 f"--every {question.every}: '{question.range}' has one such release, "
-                f"{chosen[0][0].name}: two are needed, --every 1 takes all of them"
+                f"{chosen[0][0].name}, and two are needed; --every 1 takes all releases"
             )
         _check_options(question, [chosen[0][0], chosen[-1][0]])
         releases: list[Candidate] = []
@@ -110,12 +109,12 @@ class Blaming(Study[Question, Record, Blame]):
                     releases.append(release)
                     break
                 skipped[release.name] = first_line(str(error))
-                say(f"{release.name} is left out: {error}")
+                say(f"skipped {release.name}: {error}")
         if len(releases) < 2:
             found = listing([release.name for release in releases]) or "none"
             reason = next(iter(skipped.values()))
             raise SlowdustError(
-                f"of '{question.range}' {found} can be had, and two are needed: {reason}"
+                f"'{question.range}': two available releases are needed, found {found}: {reason}"
             )
         together = question.together or side_by_side(psutil.virtual_memory().available)
         record = Record(
@@ -129,7 +128,7 @@ class Blaming(Study[Question, Record, Blame]):
         return record
 
     def open(self, folder: Path, say: Progress) -> None:
-        """Begin with the first experiment, of which nothing is left to do if it was measured."""
+        """Begin with the first experiment; measured ones are only read."""
         del folder
         self._say = say
         self.measured: list[Stored] = []
@@ -144,7 +143,7 @@ class Blaming(Study[Question, Record, Blame]):
         return Order(_spec(record, number))
 
     def learn(self, order: Order, found: Experiment | Unfit) -> None:
-        """Keep an experiment; a release that cannot be measured ends the series."""
+        """Store an experiment; a release that cannot be measured fails the series."""
         del order
         if isinstance(found, Unfit):
             raise found.error
@@ -152,18 +151,18 @@ class Blaming(Study[Question, Record, Blame]):
 
     @property
     def failed(self) -> bool:
-        """Whether a test failed in all executions on one of the releases."""
+        """Whether a test failed in all executions on a release."""
         return any(failed_wholly(each.report()) for each in self.measured)
 
     def outcome(self) -> Blame:
-        """Return what each release cost, with notes on what is left out."""
-        blame = told_blame(self.measured, ALL)
+        """Return what each release cost, with notes on skipped releases."""
+        blame = blame_releases(self.measured, ALL)
         skipped = self.record.skipped
         if skipped:
             first, reason = next(iter(skipped.items()))
             names = shortened([*skipped])
             blame.notes.append(
-                f"Left out, since they cannot be had here: {names}. Of {first}: {reason}."
+                f"Skipped, because they are not available here: {names}. {first}: {reason}."
             )
         blame.notes += [
             f"{contender.name} dropped out: {contender.failed}"
@@ -178,7 +177,7 @@ class Blaming(Study[Question, Record, Blame]):
         return document(outcome)
 
 
-def told_blame(stored: Sequence[Stored], choice: Choice) -> Blame:
+def blame_releases(stored: Sequence[Stored], choice: Choice) -> Blame:
     """Return what the releases of these experiments cost.
 
     Raises:
@@ -187,18 +186,18 @@ def told_blame(stored: Sequence[Stored], choice: Choice) -> Blame:
     blame = blame_of(stored, choice)
     if not blame.lines:
         raise UsageError(
-            "no two releases of one DBMS are compared in "
+            "no two releases of a DBMS are compared in "
             f"{counted(len(stored), 'experiment')}. {' '.join(blame.notes)}".rstrip()
         )
     return blame
 
 
 def _check_options(question: Question, ends: Sequence[Candidate]) -> None:
-    """Raise UsageError where an option is wrong."""
+    """Raise UsageError if an option is wrong."""
     spec = spec_from_options([end.contender for end in ends], question.options)
     if len(spec.planned_contenders()) != len(ends):
-        raise UsageError("--set: a series of releases has one value of each setting")
-    counting_of(spec)
+        raise UsageError("--set: blame takes one value per setting")
+    choose_counting(spec)
 
 
 def _spec(record: Record, number: int) -> Spec:
@@ -212,51 +211,51 @@ def _spec(record: Record, number: int) -> Spec:
 
 
 def check_every(text: str) -> None:
-    """Raise UsageError unless a text says which releases: 'major', '2major', '3'."""
+    """Raise UsageError unless the text chooses releases: 'major', '2major', '3'."""
     match = _EVERY.fullmatch(text)
     if not text or match is None or match["number"].strip("0") == "" != match["number"]:
         raise UsageError(
-            f"--every {text}: write major for the newest of each major release, 2major for every "
-            "second major one, or a number: 1 for all, 3 for every third"
+            f"--every {text}: write major (the newest of each major release), 2major (every second "
+            "of these) or a number (1 takes all releases, 3 every third)"
         )
 
 
 def chosen_releases(listed: Sequence[Candidate], every: str) -> list[list[Candidate]]:
-    """Return the releases to measure, each with those that may stand in for it, the best first.
+    """Return the releases to measure, each as a list of alternatives, the best first.
 
-    `every` is as in `check_every`. The last release of the range is always one of them, and so is
-    the first, or the first major one.
+    `every` is as in `check_every`. The list always has the last release of the range, and the first
+    release or a release of the first major one.
     """
     match = _EVERY.fullmatch(every)
     assert match is not None, "it was checked"
     number = int(match["number"] or 1)
     if not match["major"]:
         return [[each] for each in _spread(listed, number)]
-    majors = [[*group][::-1] for _, group in groupby(listed, major_of)]
+    majors = [[*group][::-1] for _, group in groupby(listed, major_release)]
     return _spread(majors, number)
 
 
 def _spread(items: Sequence[_Item], number: int) -> list[_Item]:
-    """Return every so many of the items, from the first on, and the last."""
+    """Return every `number`-th item, and always the first and the last."""
     chosen = [*items[::number]]
     return chosen if (len(items) - 1) % number == 0 else [*chosen, items[-1]]
 
 
-def major_of(release: Candidate) -> tuple[int, ...]:
-    """Return the numbers of the major release that one belongs to."""
+def major_release(release: Candidate) -> tuple[int, ...]:
+    """Return the version numbers of the major release that a release belongs to."""
     dbms = release.contender.partition("@")[0]
     return family(dbms).major(version_parts(release.name))
 
 
 def side_by_side(available: int) -> int:
-    """Return how many servers `available` bytes of memory are enough for, at least two."""
+    """Return the number of servers that fit into `available` bytes of memory, at least two."""
     return max(2, int(available // _PER_SERVER))
 
 
 def windows(count: int, together: int) -> Iterator[range]:
     """Yield the places of the releases of each experiment; neighbours share one release.
 
-    There are as few as possible, of about the same size.
+    There are as few experiments as possible, of about equal size.
     """
     steps = count - 1
     experiments = -(-steps // (together - 1))

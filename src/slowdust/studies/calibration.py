@@ -1,7 +1,7 @@
-"""`slowdust calibrate` as a study: an experiment for each contender, next to itself slowed.
+"""`slowdust calibrate` as a study: compares each contender with itself, unchanged and slowed.
 
-An experiment stands in the results folder under its own name, and all that the study has to know is
-in it. So there is no record, and experiments that were begun without the study are resumed too.
+The experiments are in the results folder under their own names, and have all that the study needs.
+So there is no record, and experiments that were begun without the study can be resumed too.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ class Question:
 
 
 class Calibrating(Study[Question, None, list[Calibration]]):
-    """The calibration of a host, or of a fleet, by one contender after the other."""
+    """Calibrates a host, or a fleet, with one contender after the other."""
 
     noun = "calibration"
     kept = "slices"
     record_file = PAGE_FILE
     code = 0
-    """The exit code: that of the worst experiment."""
+    """The exit code of the worst experiment."""
 
     def begin(self, question: Question, lab: Lab, say: Progress) -> None:
-        """Get all builds before the first experiment is measured."""
+        """Fetch all builds before the first experiment."""
         del say
         for spec in question.specs:
             lab.prepare(spec)
@@ -54,13 +54,13 @@ class Calibrating(Study[Question, None, list[Calibration]]):
     def load(
         self, folder: StudyFolder, question: Question, lab: Lab, say: Progress, *, resumes: bool
     ) -> None:
-        """Take the experiments as they are: the first of them refuses a name that is taken."""
+        """Take the experiments as they are; the first one fails if its name is taken."""
         del folder
         self._question, self._resumes = question, resumes
         self.begin(question, lab, say)
 
     def save(self, folder: StudyFolder) -> None:
-        """Nothing is noted: each experiment has what was measured."""
+        """Do nothing: the experiments have the measurements."""
 
     def open(self, folder: Path, say: Progress) -> None:
         """Begin with the first contender."""
@@ -91,7 +91,7 @@ class Calibrating(Study[Question, None, list[Calibration]]):
         return experiment
 
     def learn(self, order: Order, found: Experiment | Unfit) -> None:
-        """Keep what an experiment shows of this host; a fleet's hosts have kept it themselves."""
+        """Store the calibration of this host; a fleet's hosts store their own."""
         if isinstance(found, Unfit):
             self._say(f"slowdust: {order.spec.name}: {found.error}")
             self.code = max(self.code, found.error.exit_code)
@@ -107,16 +107,16 @@ class Calibrating(Study[Question, None, list[Calibration]]):
         found.write_page()
 
     def outcome(self) -> list[Calibration]:
-        """Return what the contenders show."""
+        """Return the calibrations of all contenders."""
         return self._found
 
     def document(self, outcome: Sequence[Calibration]) -> Document:
-        """Return the tables of all contenders together."""
+        """Return the tables of all contenders in one document."""
         shown = [section(outcome)] if outcome else [text("Nothing was measured.")]
         return Document(title=f"Calibration {self._question.name}", blocks=shown)
 
     def how_to_resume(self, folder: StudyFolder, error: BaseException) -> str | None:
-        """Return the command that resumes; None before anything was measured."""
+        """Return the command that resumes; None if nothing was measured yet."""
         begun = any(
             Experiment.create(spec, self._question.results).has_begun
             for spec in self._question.specs

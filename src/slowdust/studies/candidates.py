@@ -17,18 +17,18 @@ _RANGE = re.compile(
     r"(?P<rest>(?:[/:+].*)?)"
 )
 _HASH = 12
-"""Digits by which a commit is called."""
+"""Digits of a commit's hash that its name has."""
 
 
 class Candidate(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
-    """A version that may be the one at which a test changed."""
+    """A version that may have changed a test."""
 
     contender: str
     """The contender, as in `slowdust compare`."""
     name: str
     """The version, or the beginning of the commit's hash."""
     commit: str | None = None
-    """The whole hash; absent, as the next three, of a release."""
+    """The full hash; absent for a release, like the next three."""
     author: str | None = None
     date: str | None = None
     """The author's date, ISO 8601."""
@@ -41,28 +41,28 @@ class Candidate(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
 
 
 class Candidates(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
-    """The candidates in their order; the first is the one without the change."""
+    """The candidates in their order; the first one is before the change."""
 
     listed: list[Candidate]
     folder: str | None = None
-    """The directory of the repository; absent of releases."""
+    """The directory of the repository; absent for releases."""
 
 
 def released(range_: str) -> Candidates:
     """Return the releases that `DBMS@FIRST..LAST[/ENGINE][:CONFIG][+ENV...]` names.
 
-    A beginning stands for all its releases: `postgres@10..18` ends with the newest 18. Builds that
-    bring an extension are left out.
+    The beginning of a version stands for all its releases: `postgres@10..18` ends with the newest
+    18. Builds with an extension are excluded.
 
     Raises:
-        UsageError: it is no range, or names fewer than two releases.
+        UsageError: it is not a range, or has fewer than two releases.
     """
     match = parse_range(range_)
     dbms, first, last = match["dbms"], match["first"], match["last"]
     if first is None:
         raise UsageError(
-            f"'{range_}' names no range: write {dbms}@FIRST..LAST for releases, or give --good and "
-            "--bad for commits"
+            f"'{range_}' is not a range: write {dbms}@FIRST..LAST for releases, or give --repo, "
+            "--good and --bad for commits"
         )
     lowest, highest = (_parts(range_, version) for version in (first, last))
     versions = [
@@ -75,7 +75,7 @@ def released(range_: str) -> Candidates:
     if len(versions) < 2:
         found = f"only {versions[0]}" if versions else "no release"
         raise UsageError(
-            f"'{range_}' has {found} of {dbms}: `slowdust builds list` shows all of them"
+            f"'{range_}' has {found} of {dbms}: `slowdust builds list` shows all releases"
         )
     return Candidates(
         listed=[
@@ -92,7 +92,9 @@ def committed(what: str, repository: str, good: str, bad: str, progress: Progres
     """
     match = parse_range(what)
     if match["first"] is not None:
-        raise UsageError(f"'{what}' names releases, and --good and --bad name commits: choose one")
+        raise UsageError(
+            f"'{what}' is a range of releases: with --good and --bad write {match['dbms']} only"
+        )
     folder, commits = commits_between(repository, good, bad, progress)
     return Candidates(
         listed=[at_commit(match, each) for each in commits],
@@ -101,7 +103,7 @@ def committed(what: str, repository: str, good: str, bad: str, progress: Progres
 
 
 def parse_range(text: str) -> re.Match[str]:
-    """Take a range apart: its groups are `dbms`, `first`, `last` and `rest`.
+    """Parse a range into the groups `dbms`, `first`, `last` and `rest`.
 
     Raises:
         UsageError: it is malformed.
@@ -109,7 +111,7 @@ def parse_range(text: str) -> re.Match[str]:
     match = _RANGE.fullmatch(text)
     if match is None:
         raise UsageError(
-            f"'{text}' is no range: write DBMS@FIRST..LAST[/ENGINE][:CONFIG][+ENV...], for example "
+            f"'{text}' is not a range: write DBMS@FIRST..LAST[/ENGINE][:CONFIG][+ENV...], such as "
             "postgres@10..18"
         )
     return match
@@ -118,17 +120,17 @@ def parse_range(text: str) -> re.Match[str]:
 def _parts(range_: str, version: str) -> tuple[int, ...]:
     parts = version_parts(version)
     if not parts:
-        raise UsageError(f"'{range_}': {version} is no version made of numbers")
+        raise UsageError(f"'{range_}': {version} is not a numeric version")
     return parts
 
 
 def _candidate(contender: str, *, name: str) -> Candidate:
-    parse_contender(contender)  # refuses what is written behind the version
+    parse_contender(contender)  # fails if the part after the version is wrong
     return Candidate(contender=contender, name=name)
 
 
 def at_commit(match: re.Match[str], commit: Commit) -> Candidate:
-    """Return a commit as a build of what `parse_range` has taken apart."""
+    """Return a commit as a candidate, with the DBMS and the rest of a parsed range."""
     plain = _candidate(
         f"{match['dbms']}@git:{commit.commit}{match['rest']}", name=commit.commit[:_HASH]
     )

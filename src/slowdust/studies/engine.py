@@ -1,8 +1,8 @@
-"""The engine of studies: it alone reads and writes their folders and runs their experiments.
+"""The engine of studies: only it reads and writes their folders and runs their experiments.
 
-A study decides: what to begin with, which experiment comes next, what follows from a measured one,
+A study decides which experiment comes first and which comes next, what follows from a measured one,
 and what the answer is. `run_study` does the rest: the lock, the record, resuming, progress, and the
-pages at the end. A kill at any moment costs what the experiment under way has not written.
+pages at the end. A kill loses only what the running experiment has not written yet.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from slowdust.wording import first_line
 
 _LEAST_PRIORITY = 19
 _END_WITHIN: Second = 20.0
-"""Time in which the program ends its compilers and leaves."""
+"""Time for the program to stop its compilers and exit."""
 
 
 class BuildsAhead:
-    """Makes builds by `slowdust builds get`, a program of its own with the least priority.
+    """Builds contenders in the background: `slowdust builds get` with the lowest priority.
 
-    A build that fails is no error here: it is made again when it is needed, and fails then.
+    A failed build is not an error here: it is built again when it is needed, and fails then.
     """
 
     def __init__(self, log: Path) -> None:
@@ -51,7 +51,7 @@ class BuildsAhead:
         self._process: subprocess.Popen[bytes] | None = None
 
     def build(self, contenders: Sequence[str], repository: str | None) -> None:
-        """Begin to make the builds of contenders; nothing while earlier ones are being made."""
+        """Start to build contenders; do nothing while earlier builds are running."""
         if not contenders or (self._process is not None and self._process.poll() is None):
             return
         where = [] if repository is None else ["--repo", repository]
@@ -62,12 +62,12 @@ class BuildsAhead:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                start_new_session=True,  # Ctrl-C is for the search, which ends it
+                start_new_session=True,  # Ctrl-C stops the search, which stops this
                 preexec_fn=_with_least_priority(),  # noqa: PLW1509 - only system calls
             )
 
     def close(self) -> None:
-        """End what is being made."""
+        """Stop the running build."""
         if self._process is None:
             return
         self._process.terminate()
@@ -95,12 +95,12 @@ _SLIGHTLY_MORE = 1.001
 
 
 class Asked(msgspec.Struct, kw_only=True, frozen=True):
-    """What all questions have."""
+    """The part that all questions share."""
 
     options: dict[str, Any]
     """Options of each experiment, as in `slowdust compare`; paths are absolute."""
     workload_sha256: str | None = None
-    """Checksum of the user's own workload, if the tests are of one."""
+    """Checksum of the user's own workload, if there is one."""
 
     @property
     def settings(self) -> list[str]:
@@ -115,20 +115,20 @@ class Asked(msgspec.Struct, kw_only=True, frozen=True):
 
 @dataclass(frozen=True)
 class Order:
-    """An experiment that a study wants: measured, resumed or read, whichever is left to do."""
+    """An experiment that a study needs; it is measured, resumed or only read."""
 
     spec: Spec
-    """The specification; its name is that of the experiment in the study's results folder."""
+    """The specification, with the experiment's name in the study's results folder."""
     subject: object = None
-    """What the study measures it for."""
+    """The study's own description of the experiment."""
     extra: Second = 0.0
-    """Time to measure it on for, unless that has begun: its budget is longer than `extended`."""
+    """Time to extend it by. If its budget is longer than `extended`, this has begun already."""
     extended: Second = 0.0
     """The budget of the experiment when `extra` was decided."""
     builds: Mapping[int, Spec] = field(default_factory=dict)
-    """Contenders whose builds may be unavailable, by place, each in a specification of its own."""
+    """Place of a contender whose build may be unavailable -> a specification of it alone."""
     ahead: Sequence[str] = ()
-    """Contenders that may be wanted next: their builds are made in the background."""
+    """Contenders that may be needed next: they are built in the background."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ _Content = TypeVarTuple("_Content")
 def write_document(
     folder: Path, describe: Callable[[*_Content], Document], *content: *_Content
 ) -> None:
-    """Write a document into the folder of a study, as a page and as a note."""
+    """Write a document into the folder of a study, as a page and as Markdown."""
     page = blocks.render(describe(*content))
     note = markdown.render(describe(*escaped(content)))
     replace_file(folder / PAGE_FILE, page.encode())
@@ -160,20 +160,20 @@ _Outcome = TypeVar("_Outcome")
 
 
 class Study(ABC, Generic[_Question, _Record, _Outcome]):
-    """A question that several experiments answer. It decides; the engine does."""
+    """A question that takes several experiments. It decides; the engine acts."""
 
     noun: ClassVar[str]
-    """What sentences call it: 'search'."""
+    """Name of the study in messages: 'search'."""
     short_noun: ClassVar[str] = ""
-    """The same for its progress, if it is another one."""
+    """Name of the study in progress messages, if it differs."""
     kept: ClassVar[str] = "steps"
-    """What sentences call that which a stopped one keeps."""
+    """Name of the results that a stopped study keeps."""
     record_file: ClassVar[str]
     record_type: ClassVar[type[Any]]
     schema: ClassVar[int] = 1
     results: ClassVar[str] = STEPS
     free: ClassVar[Collection[str]] = ()
-    """Keys of a question, and of its options, that may differ when the study is resumed."""
+    """Keys of a question and of its options that may change when the study is resumed."""
     record: _Record
 
     @abstractmethod
@@ -181,27 +181,27 @@ class Study(ABC, Generic[_Question, _Record, _Outcome]):
         """Return the record of a new study.
 
         Raises:
-            UsageError: the question makes no sense.
-            SlowdustError: a build that it needs cannot be had.
+            UsageError: the question is wrong.
+            SlowdustError: a build that it needs is not available.
         """
 
     def resume(self, question: _Question) -> None:
-        """Take over the parts of a question that may differ."""
+        """Take the parts of a question that may have changed."""
 
     @abstractmethod
     def open(self, folder: Path, say: Progress) -> None:
-        """Prepare to decide by `record`, which is read or begun."""
+        """Prepare to decide, with `record` read or new."""
 
     @abstractmethod
     def next(self) -> Order | None:
-        """Return the next experiment, which `record` notes; None at the end."""
+        """Return the next experiment, and note it in `record`; None at the end."""
 
     @abstractmethod
     def learn(self, order: Order, found: Experiment | Unfit) -> None:
-        """Note in `record` what an order has found.
+        """Note the result of an order in `record`.
 
         Raises:
-            SlowdustError: the study cannot be answered without what is unfit.
+            SlowdustError: the study has no answer without the unfit contender.
         """
 
     @abstractmethod
@@ -213,15 +213,15 @@ class Study(ABC, Generic[_Question, _Record, _Outcome]):
         """Return the answer for readers."""
 
     def conclude(self, outcome: _Outcome, say: Progress) -> None:
-        """Do what an answer asks for, once it is written and before the folder is free."""
+        """Act on an answer, after it is written and before the folder is unlocked."""
 
     def load(
         self, folder: StudyFolder, question: _Question, lab: Lab, say: Progress, *, resumes: bool
     ) -> None:
-        """Set the record: read if the study is resumed, else begun.
+        """Set `record`: read it if the study is resumed, else begin a new one.
 
         Raises:
-            UsageError: there is none to resume, it is of another question, or the name is taken.
+            UsageError: there is nothing to resume, the question differs, or the name is taken.
         """
         if resumes:
             folder.check_resumable()
@@ -239,14 +239,14 @@ class Study(ABC, Generic[_Question, _Record, _Outcome]):
         folder.write(self.record)
 
     def carry_out(self, order: Order, lab: Lab, results: Path) -> Experiment | Unfit:
-        """Measure what an order lacks."""
+        """Measure the missing part of an order."""
         return carry_out(order, lab, results)
 
     def how_to_resume(self, folder: StudyFolder, error: BaseException) -> str | None:
-        """Return the command that resumes a study after an error, in words; None without one."""
+        """Return a sentence with the command that resumes after an error, if one does."""
         del error
-        again = f"go on by the same command with --name {folder.name} --resume"
-        return f"the {self.kept} are kept: {again}"
+        options = f"--name {folder.name} --resume"
+        return f"the {self.kept} are kept; resume with the same command and {options}"
 
 
 def run_study(
@@ -258,12 +258,12 @@ def run_study(
     *,
     resumes: bool = False,
 ) -> _Outcome:
-    """Answer a question in the folder `path`: begin it, or resume it; write its page and its note.
+    """Answer a question in the folder `path`: begin or resume it, and write its page and note.
 
     Raises:
-        UsageError: the question makes no sense, another process answers it, or there is nothing to
+        UsageError: the question is wrong, another process answers it, or there is nothing to
             resume.
-        SlowdustError: measuring failed; what was measured is kept.
+        SlowdustError: measuring failed; the measurements so far are kept.
     """
     folder = StudyFolder(path, study.noun, study.record_file)
     with folder.held():
@@ -283,7 +283,7 @@ def run_study(
 
 
 def _decide(study: Study[Any, Any, Any], folder: StudyFolder, lab: Lab, say: Progress) -> None:
-    """Carry out orders until none is left; the record is on disk before and after each."""
+    """Carry out all orders; the record is on disk before and after each."""
     study.open(folder.path, say)
     ahead = BuildsAhead(folder.path / "builds-ahead.log")
     with closing(ahead):
@@ -296,10 +296,10 @@ def _decide(study: Study[Any, Any, Any], folder: StudyFolder, lab: Lab, say: Pro
 
 
 def carry_out(order: Order, lab: Lab, results: Path) -> Experiment | Unfit:
-    """Return the experiment of an order, once it is measured as far as the order says.
+    """Measure the missing part of an order; return its experiment.
 
     Raises:
-        SlowdustError: measuring failed for another reason than one contender.
+        SlowdustError: measuring failed, and not because of one contender.
     """
     experiment = Experiment.create_or_open(order.spec, results)
     if not experiment.has_begun:
@@ -309,7 +309,7 @@ def carry_out(order: Order, lab: Lab, results: Path) -> Experiment | Unfit:
     try:
         experiment.run(lab)
     except UsageError as error:
-        # Where an option has the setting, the error names the option around it.
+        # The error of an option wraps the error of its setting.
         refused = error if isinstance(error, RefusedError) else error.__cause__
         if not isinstance(refused, RefusedError):
             raise

@@ -1,1 +1,1 @@
-"""Workloads of the user's own: a TOML file with tables, statements and tests as a benchmark."""
+"""Users' own workloads: a TOML file with tables, statements and tests is a benchmark."""

@@ -1,4 +1,4 @@
-"""A workload as a benchmark of slices, and as the driver loads and runs it on one DBMS."""
+"""A workload as a benchmark of slices, and as data for the driver on one DBMS."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PLAIN: Mapping[str, described.Type] = {
     "text": described.TEXT,
 }
 _Use = tuple[str, str, int, str]
-"""Test, transaction, place of the statement (-1 for all of them) and parameter of a new key."""
+"""Test, transaction, index of the statement (-1 for all) and parameter of a new key."""
 _OF_KIND = {"OR", "REPLACE", "UNLOGGED"}
 _BEFORE_NAMES = {"IF", "NOT", "EXISTS", "ONLY"}
 
@@ -68,9 +68,9 @@ class DescribedWorkload(Described):
         return sum(table.rows for table in self._tables.values())
 
     def made_before(self, dbms: Dbms) -> list[str]:
-        """Return the names of the tables that the statements of `before` make."""
+        """Return the names of the tables that the statements of `before` create."""
         before = for_dialect(self._workload.file.before, dbms.name)
-        made = tables_made(before or [], dbms.name)
+        made = find_created_tables(before or [], dbms.name)
         return [name for name in made if name not in self._tables]
 
     def tables(self, dbms: Dbms) -> described.Tables:
@@ -105,7 +105,7 @@ class DescribedWorkload(Described):
 
 @dataclass
 class _Calls:
-    """The calls of a transaction, whose values have places of their own in it."""
+    """The calls of a transaction; its values are numbered across calls."""
 
     workload: Workload
     transaction: Transaction
@@ -113,16 +113,16 @@ class _Calls:
     samples: _Samples
     new_keys: Mapping[_Use, described.Serial]
     _place: int = 0
-    """Values of the calls so far."""
+    """The number of values of the calls so far."""
     _shared: dict[str, int] = field(default_factory=dict)
-    """Parameter of the transaction -> the place of its value."""
+    """Parameter of the transaction -> the index of its value."""
 
     def of_test(self, test: str) -> Iterator[described.Call]:
         for number, entry in enumerate(self.transaction.entries):
             parsed = self.workload.parsed(entry.statement, self.dbms)
             names = [hole.name for hole in parsed.holes if hole.end is None and hole.name]
             own = [name for name in names if name not in self.transaction.parameters]
-            # A value that is used twice is one of its execution, which only its own place tells.
+            # A parameter used twice has one value per execution, so each execution is its own call.
             times = entry.repeat if len(set(own)) < len(own) else 1
             for _ in range(times):
                 yield self._call(entry, parsed, (test, number), entry.repeat // times)
@@ -134,7 +134,7 @@ class _Calls:
         values: list[described.Value] = []
         sql, place = parsed.parts[0], self._place
         for hole, part in zip(parsed.holes, parsed.parts[1:], strict=True):
-            if hole.end != "last":  # which has the second value of the first end
+            if hole.end != "last":  # its value comes with the first end's
                 known = self._shared if hole.name in self.transaction.parameters else own
                 value, count = self._value(entry, hole, at)
                 if hole.name is not None and count == 1:
@@ -160,7 +160,7 @@ class _Calls:
     def _value(
         self, entry: EntryTable, hole: Hole, at: tuple[str, int]
     ) -> tuple[described.Value, int]:
-        """Return the source of the values of a hole, and how many there are."""
+        """Return the source of the values of a hole, and their number."""
         if hole.name is None:
             fixed = described.Choice(values=[hole.value])
             return described.Value(type=_type(CONVERTED, self.dbms), draw=fixed), 1
@@ -181,7 +181,7 @@ class _Calls:
 
 
 def _new_keys(workload: Workload) -> dict[_Use, described.Serial]:
-    """Return where the new keys of each use begin, so that no two uses have one in common."""
+    """Return a sequence of new keys for each use; the sequences are disjoint."""
     uses: dict[str, list[_Use]] = {}
     for test in workload.file.tests:
         for transaction in workload.transactions(test):
@@ -197,9 +197,9 @@ def _new_keys(workload: Workload) -> dict[_Use, described.Serial]:
         serial = workload.columns.column(column)
         start = 1 if serial.draw.start is None else serial.draw.start
         step = serial.draw.step or 1
-        behind = start + step * serial.rows
+        end = start + step * serial.rows
         for place, use in enumerate(places):
-            keys[use] = described.Serial(start=behind + step * place, step=step * len(places))
+            keys[use] = described.Serial(start=end + step * place, step=step * len(places))
     return keys
 
 
@@ -211,7 +211,7 @@ def _note(uses: dict[str, list[_Use]], draw: ParameterTable, use: _Use) -> None:
 
 @dataclass
 class _Samples:
-    """The sets of tuples that a test draws of."""
+    """The sets of tuples that a test samples."""
 
     workload: Workload
 
@@ -220,7 +220,7 @@ class _Samples:
         self._numbers: dict[str, int] = {}
 
     def draw(self, written: str, kind: SqlType) -> described.Sample:
-        """Return the draw of a column of a sample, whose values become those of a type."""
+        """Return the draw of a sample's column; convert its values to a type."""
         name, column = self.workload.sample_place(written)
         if name not in self._numbers:
             self._numbers[name] = len(self.sets)
@@ -311,7 +311,7 @@ def _type(kind: SqlType, dbms: str) -> described.Type:
 
 
 def _fixed(value: described.Fixed, kind: SqlType) -> described.Fixed:
-    """Return a value of a choice or of a sample as the driver wants those of a type."""
+    """Return a value of a choice or a sample in the driver's form for a type."""
     if kind.kind == "timestamp" and isinstance(value, str):
         return seconds_of(value)
     if not kind.is_number and isinstance(value, int | float):
@@ -326,10 +326,10 @@ def _expected(statement: StatementTable | None) -> int | None:
     return result.affected if result.rows is None else result.rows
 
 
-def tables_made(before: Sequence[str], dialect: str) -> list[str]:
-    """Return the names, as written, of the tables that statements make and do not drop again.
+def find_created_tables(before: Sequence[str], dialect: str) -> list[str]:
+    """Return the names, as written, of the tables that statements create and do not drop.
 
-    Temporary, virtual and foreign tables are left out: they cannot be maintained.
+    Temporary, virtual and foreign tables are excluded: they cannot be maintained.
     """
     made: dict[str, None] = {}
     for text in before:
@@ -371,7 +371,7 @@ def _names(text: str, tokens: Sequence[Token], place: int) -> list[str]:
 
 
 def _name_at(text: str, tokens: Sequence[Token], place: int) -> str:
-    """Return the name that begins at a place: `items`, `"Items"`, `public.items`."""
+    """Return the name that begins at a token: `items`, `"Items"`, `public.items`."""
     if place >= len(tokens):
         return ""
     return text[tokens[place].start : tokens[_end(tokens, place) - 1].end + 1]
@@ -392,7 +392,7 @@ _UNUSED = {
 
 @dataclass(frozen=True, kw_only=True)
 class OwnBenchmark(Benchmark):
-    """The benchmark that a workload is."""
+    """The benchmark of a workload."""
 
     workload: Workload
 
@@ -401,12 +401,12 @@ class OwnBenchmark(Benchmark):
         return "--workload FILE"
 
     def described(self, rows: int, tables: int, seed: int) -> Described:
-        """Return its tables and tests; they do not depend on those of the experiment."""
+        """Return its tables and tests; the parameters do not matter."""
         return DescribedWorkload(self.workload)
 
     @property
     def facts(self) -> WorkloadFacts:
-        """What the manifest of an experiment keeps of it."""
+        """The workload's facts in the manifest of an experiment."""
         return WorkloadFacts(
             name=self.name,
             sha256=self.workload.sha256,
@@ -416,7 +416,7 @@ class OwnBenchmark(Benchmark):
 
 
 def benchmark_of(workload: Workload) -> OwnBenchmark:
-    """Return the benchmark that a workload is.
+    """Return a workload as a benchmark.
 
     Raises:
         UsageError: another benchmark has its name.
@@ -424,7 +424,7 @@ def benchmark_of(workload: Workload) -> OwnBenchmark:
     if workload.name in benchmarks.NAMES:
         with placed(workload.origin):
             raise AtKeysError(
-                f"'{workload.name}' is a benchmark of Slowdust: write another name", ("name",)
+                f"'{workload.name}' is a benchmark of Slowdust: choose another name", ("name",)
             )
     tests = tuple(_tests(workload))
     return OwnBenchmark(
@@ -438,7 +438,7 @@ def benchmark_of(workload: Workload) -> OwnBenchmark:
 
 
 def _tests(workload: Workload) -> list[Test]:
-    """Return the tests in their order; those behind the first that writes are on aged data."""
+    """Return the tests in their order; reads after the first writing test are on aged data."""
     tests: list[Test] = []
     for name in workload.file.tests:
         group = workload.group(name)
@@ -452,7 +452,7 @@ def read_benchmark(path: Path) -> OwnBenchmark:
     """Read the workload in a TOML file.
 
     Raises:
-        UsageError: the file cannot be read, or what is wrong in it.
+        UsageError: the file cannot be read, or is invalid.
     """
     return benchmark_of(read_workload(path))
 
@@ -465,7 +465,7 @@ def _from_path(value: object) -> object:
         return read_benchmark(path)
     if isinstance(value, OwnBenchmark):
         return value
-    raise ValueError(f"{value} is not the path of a workload's file, in quotes")
+    raise ValueError(f"{value} is not the path of a workload file in quotes")
 
 
 WorkloadKey = Annotated[
@@ -473,4 +473,4 @@ WorkloadKey = Annotated[
     BeforeValidator(_from_path),
     PlainSerializer(lambda _: WORKLOAD_FILE),
 ]
-"""The key `workload`: the path of a file, which becomes the name of its copy in the folder."""
+"""The key `workload`: the path of a file; stored as the name of its copy in the folder."""

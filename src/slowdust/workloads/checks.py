@@ -1,4 +1,4 @@
-"""Checks of the tables, keys, columns and names of a workload that need no server."""
+"""Checks of a workload's tables, keys, columns and names that need no server."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from slowdust.workloads.file import (
 )
 from slowdust.workloads.sql import Parsed, syntax_tree
 
-_BY_CHANCE = ("uniform", "zipf", "text", "choice")
+_RANDOM = ("uniform", "zipf", "text", "choice")
 _WHOLE_REALS = 2**24
-"""The whole numbers up to here differ from one another as numbers of single precision too."""
+"""Integers up to here are exact in single precision."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Whole numbers that a value is made of, both ends included."""
+    """Integers that values are made of; both ends are included."""
 
     low: int
     high: int
@@ -42,7 +42,7 @@ class Range:
 
 @dataclass(frozen=True)
 class Column:
-    """A column with its table's name and rows."""
+    """A column with its table's name and number of rows."""
 
     table: str
     name: str
@@ -61,14 +61,14 @@ class Columns:
         self._tables = tables
 
     def column(self, name: str) -> Column:
-        """Return the column that is written `TABLE.COLUMN`.
+        """Return the column named `TABLE.COLUMN`.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is no such column.
         """
         table, point, column = name.partition(".")
         if not point:
-            raise ValueError(f"'{name}' is no column: write TABLE.COLUMN")
+            raise ValueError(f"'{name}' is not a column: write TABLE.COLUMN")
         if table not in self._tables:
             raise ValueError(no_such("table", table, list(self._tables)))
         columns = self._tables[table].columns
@@ -77,10 +77,10 @@ class Columns:
         return Column(table, column, self._tables[table].rows, columns[column])
 
     def range_of(self, draw: DrawTable, rows: int = 1, *, seen: tuple[str, ...] = ()) -> Range:
-        """Return the numbers that a draw is made of; `rows` are those of its table.
+        """Return the range of a draw's numbers; `rows` is the number of rows of its table.
 
         Raises:
-            ValueError: it is not made of numbers, or of its own column.
+            ValueError: it draws no numbers, or refers to itself.
         """
         if draw.by == "serial":
             start, step = (
@@ -95,7 +95,7 @@ class Columns:
             return Range(start, start + draw.count - 1)
         if draw.of is not None:
             if draw.of in seen:
-                raise ValueError(f"'{draw.of}' is drawn of itself")
+                raise ValueError(f"'{draw.of}' refers to itself")
             column = self.column(draw.of)
             try:
                 return self.range_of(column.draw, column.rows, seen=(*seen, draw.of))
@@ -106,21 +106,21 @@ class Columns:
             try:
                 low, high = (round(end * scale) for end in (draw.low, draw.high))
             except OverflowError:
-                raise ValueError(f"{draw.low:g} to {draw.high:g} is beyond all types") from None
+                raise ValueError(f"{draw.low:g} to {draw.high:g} exceeds all types") from None
             if not scale > 1 and (low, high) != (draw.low, draw.high):
-                raise ValueError("low and high are whole numbers, or have a scale")
+                raise ValueError("write integers for low and high, or add scale")
             return Range(low, high)
-        raise ValueError(f'by = "{draw.by}" has no lowest and highest number')
+        raise ValueError(f'by = "{draw.by}" has no range of numbers')
 
     def scale_of(self, draw: DrawTable) -> int:
-        """Return the digits after the point of a draw's values, which `range_of` counts in."""
+        """Return the decimal places of a draw's values, the unit of `range_of`."""
         return draw.scale or (0 if draw.of is None else self.scale_of(self.column(draw.of).draw))
 
     def check(self) -> None:
-        """Refuse tables that cannot be made or filled.
+        """Check that the tables can be created and filled.
 
         Raises:
-            AtKeysError: naming the keys that are wrong.
+            AtKeysError: with the invalid keys.
         """
         for name, table in self._tables.items():
             for column, draw in table.columns.items():
@@ -132,7 +132,7 @@ class Columns:
                 for column in table.primary_key:
                     if table.columns[column].nullable:
                         raise AtKeysError(
-                            f"{name}.{column} is nullable, which no column of a key is", keys
+                            f"{name}.{column} is nullable, but columns of a key cannot be", keys
                         )
                 check_key(name, table, keys, table.primary_key)
             for place, index in enumerate(table.indexes):
@@ -144,15 +144,15 @@ class Columns:
                     check_key(name, table, keys, index.columns)
 
     def check_values(self, draw: DrawTable, kind: SqlType, rows: int, *, own: str = "") -> None:
-        """Refuse a draw that makes no values of a type.
+        """Check that a draw produces values of a type.
 
         Raises:
-            ValueError: it does not fit.
+            ValueError: it does not.
         """
         if draw.by == "text":
             assert draw.length is not None
             if kind.is_number:
-                raise ValueError(f'by = "text" makes no values of {kind}')
+                raise ValueError(f'by = "text" cannot be used for {kind}')
             if kind.length is not None and draw.length[1] > kind.length:
                 raise ValueError(f"length: {draw.length[1]} characters are too many for {kind}")
         elif draw.by == "choice":
@@ -161,13 +161,13 @@ class Columns:
                 check_literal(value, kind)
         elif draw.by != "sample":
             if draw.scale and kind.kind not in ("real", "sql"):
-                raise ValueError(f"scale: {kind} has no digits after the point")
+                raise ValueError(f"scale: {kind} has no decimal places")
             numbers = self.range_of(draw, rows, seen=(own,) if own else ())
             low, high = kind.limits
             if numbers.low < low or numbers.high > high:
                 shown = date_of if kind.kind == "timestamp" else str
                 raise ValueError(
-                    f"{shown(numbers.low)} to {shown(numbers.high)} is beyond {kind}, which has "
+                    f"{shown(numbers.low)} to {shown(numbers.high)} exceeds {kind}, which has "
                     f"{shown(low)} to {shown(high)}"
                 )
             widest = max(len(str(end)) for end in (numbers.low, numbers.high))
@@ -184,29 +184,29 @@ def _check_names(name: str, table: TableTable, keys: Keys, columns: list[str]) -
 
 
 def check_literal(value: object, kind: SqlType) -> None:
-    """Refuse a value that a type does not hold; NULL is one of any type.
+    """Check that a value fits a type; NULL fits all types.
 
     Raises:
-        ValueError: says what is wrong.
+        ValueError: it does not fit.
     """
     if value is None:
         return
     bits = {"int": 32, "bigint": 64}.get(kind.kind)
     if bits and isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
-        raise ValueError(f"values: {value} is more than {kind} holds")
+        raise ValueError(f"values: {value} is out of range for {kind}")
     if kind.kind == "timestamp" and isinstance(value, str):
         seconds_of(value)
     elif kind.kind in ("int", "bigint", "timestamp") and not isinstance(value, int):
-        raise ValueError(f"values: '{value}' is no whole number, as {kind} wants")
+        raise ValueError(f"values: '{value}' is not an integer, which {kind} needs")
     if kind.kind == "real" and not isinstance(value, int | float):
-        raise ValueError(f"values: '{value}' is no number, as {kind} wants")
+        raise ValueError(f"values: '{value}' is not a number, which {kind} needs")
     if kind.length is not None and len(str(value)) > kind.length:
         raise ValueError(f"values: '{value}' is too long for {kind}")
 
 
 @dataclass(frozen=True)
 class _Cycle:
-    """A column whose value in row `r`, from 0, is number `r // each % count`."""
+    """A column whose value in row `r`, from 0, has the index `r // each % count`."""
 
     each: int
     count: int
@@ -217,32 +217,32 @@ class _Cycle:
 
 
 def check_key(name: str, table: TableTable, keys: Keys, columns: Sequence[str]) -> None:
-    """Refuse columns in which two rows have the same, or may have for all that can be proven.
+    """Check that the values of columns are provably unique.
 
     Raises:
-        AtKeysError: says which column, or which rows.
+        AtKeysError: with the column, or the rows with equal values.
     """
     draws = {column: table.columns[column] for column in columns}
     if any(draw.by == "serial" and _exact(draw, table.rows) for draw in draws.values()):
         return
     for column, draw in draws.items():
-        if draw.by in _BY_CHANCE:
+        if draw.by in _RANDOM:
             raise AtKeysError(
-                f"{name}.{column} is drawn by chance, so that two rows may have the same: "
-                'a column by = "serial" keeps them apart',
+                f"{name}.{column} is random, so that two rows may have the same value: add a "
+                'column by = "serial" to the key',
                 keys,
             )
         if not _exact(draw, table.rows):
             raise AtKeysError(
-                f"{name}.{column} is real, which rounds numbers beyond {_WHOLE_REALS:,}, so that "
-                "two rows may have the same: write int or bigint",
+                f"{name}.{column} is real, which rounds numbers above {_WHOLE_REALS:,}, so that "
+                "two rows may have the same value: write int or bigint",
                 keys,
             )
     _check_cycles(table.rows, draws, keys)
 
 
 def _exact(draw: ColumnTable, rows: int) -> bool:
-    """Return whether the type keeps apart all numbers that the rows have."""
+    """Return whether the type represents all numbers of the rows exactly."""
     start = 1 if draw.start is None else draw.start
     steps = rows - 1 if draw.by == "serial" else (draw.count or 1) - 1
     furthest = start + (draw.step or 1) * steps
@@ -250,40 +250,41 @@ def _exact(draw: ColumnTable, rows: int) -> bool:
 
 
 def _check_cycles(rows: int, draws: Mapping[str, ColumnTable], keys: Keys) -> None:
-    """Refuse cycles that do not give every row another combination."""
+    """Check that each row has a different combination of the cycles' values."""
     cycles = [_Cycle(draw.each or 1, draw.count or 1) for draw in draws.values()]
-    apart, left = _combined(cycles)
-    if rows <= apart or any(rows <= each.length and each.each <= apart for each in cycles):
+    period, left = _combined(cycles)
+    if rows <= period or any(rows <= each.length and each.each <= period for each in cycles):
         return
     names = listing(list(draws))
     if left:
         raise AtKeysError(
-            f"it cannot be proven that no two of the {rows:,} rows have the same {names}: let "
-            "each of a column be the each of another one times its count",
+            f"it cannot be proven that the {rows:,} rows have different {names}: make `each` of "
+            "one column the product of `each` and `count` of another",
             keys,
         )
     raise AtKeysError(
-        f"row {apart + 1:,} of {rows:,} has the same {names} as row 1: count and each have to "
-        "give every row another",
+        f"row {period + 1:,} of {rows:,} has the same {names} as row 1: change count and each so "
+        "that all rows differ",
         keys,
     )
 
 
 def _combined(cycles: Sequence[_Cycle]) -> tuple[int, list[_Cycle]]:
-    """Return the rows after which all cycles begin anew together, and those left out of that.
+    """Return the common period of the cycles in rows, and the cycles that it does not include.
 
-    Rows that are alike so far are a multiple of `apart` rows apart. Where `each` divides `apart`,
-    they have the same in one more cycle if and only if they are a multiple of its length apart.
+    Rows are equal in the included cycles if and only if their distance is a multiple of `period`.
+    If `each` of another cycle divides `period`, they are also equal in that cycle if and only if
+    their distance is a multiple of its length.
     """
-    apart, left = 1, sorted(cycles, key=lambda cycle: cycle.each)
-    while fitting := next((cycle for cycle in left if apart % cycle.each == 0), None):
+    period, left = 1, sorted(cycles, key=lambda cycle: cycle.each)
+    while fitting := next((cycle for cycle in left if period % cycle.each == 0), None):
         left.remove(fitting)
-        apart = lcm(apart, fitting.length)
-    return apart, left
+        period = lcm(period, fitting.length)
+    return period, left
 
 
 _GIVING = (exp.CTE, exp.Unnest, exp.Lateral, exp.Values, exp.Command)
-"""What may have columns that are those of no table."""
+"""Expressions that may have columns of no table."""
 _WORDS = {
     "ctid", "xmin", "xmax", "cmin", "cmax", "tableoid", "oid", "rowid", "_rowid_",
     "default", "user", "session_user", "current_role", "current_catalog", "current_schema",
@@ -292,16 +293,17 @@ _WORDS = {
     "week", "month", "quarter", "year", "true", "false", "null", "on", "off",
     "binary", "char", "signed", "unsigned", "decimal", "json",
 }  # fmt: skip
-"""Columns that every table has, and words that sqlglot takes for columns."""
+"""System columns, and words that sqlglot parses as columns."""
 
 
 def check_columns(parsed: Mapping[str, Parsed], tables: Mapping[str, TableTable]) -> None:
-    """Refuse a column that no table of a statement has, where all of its tables are known.
+    """Check that a statement's columns exist, if all of its tables are known.
 
-    `parsed` are the statement's texts by dialect. A word may be a column to one DBMS alone.
+    `parsed` is the statement by dialect. It is valid if it is valid in one dialect, because a word
+    may be a column only for some DBMS.
 
     Raises:
-        ValueError: names the column.
+        ValueError: with the unknown column.
     """
     first: str | None = None
     for dialect, each in parsed.items():
@@ -314,7 +316,7 @@ def check_columns(parsed: Mapping[str, Parsed], tables: Mapping[str, TableTable]
 
 
 def _wrong_column(parsed: Parsed, dialect: str, tables: Mapping[str, TableTable]) -> str | None:
-    """Return what is wrong with a column of a statement; None where nothing is known to be."""
+    """Return the error about an unknown column of a statement; None if none is known."""
     tree = syntax_tree("1".join(parsed.parts), dialect)
     if not isinstance(tree, exp.Select | exp.Insert | exp.Update | exp.Delete):
         return None
@@ -336,7 +338,7 @@ def _wrong_column(parsed: Parsed, dialect: str, tables: Mapping[str, TableTable]
 
 
 def _is_other(table: exp.Table, tables: Mapping[str, TableTable]) -> bool:
-    """Return whether it is none of the workload's tables, whose indexes may give it columns."""
+    """Return whether the columns of a table are unknown: not in the workload, or altered."""
     known = None if table.db else tables.get(table.name.lower())
     if known is None:
         return True
@@ -345,7 +347,7 @@ def _is_other(table: exp.Table, tables: Mapping[str, TableTable]) -> bool:
 
 
 def _has_others(tree: exp.Expression) -> bool:
-    """Return whether it has columns that no table of the database has."""
+    """Return whether a statement has columns of subqueries, functions or aliases."""
     given = [part for part in tree.find_all(*_GIVING) if part is not tree.args.get("expression")]
     derived = any(part.find_ancestor(exp.From, exp.Join) for part in tree.find_all(exp.Subquery))
     renamed = any(alias.args.get("columns") for alias in tree.find_all(exp.TableAlias))
@@ -353,7 +355,7 @@ def _has_others(tree: exp.Expression) -> bool:
 
 
 def _columns(tree: exp.Expression, dialect: str) -> Iterator[tuple[str, str]]:
-    """Yield the columns of a statement, each with the table or alias before its point."""
+    """Yield (qualifier, column) of a statement; the qualifier may be empty."""
     sql = sql_of(dialect)
     schema = tree.this if isinstance(tree, exp.Insert) else None
     if isinstance(schema, exp.Schema):
@@ -362,17 +364,14 @@ def _columns(tree: exp.Expression, dialect: str) -> Iterator[tuple[str, str]]:
     tables = {id(part.args["field"]) for part in tree.find_all(exp.In) if part.args.get("field")}
     for column in tree.find_all(exp.Column):
         if sql.searches_in_tables and id(column) in tables:
-            continue  # `a IN other`: the rows of a table, of one column
+            continue  # `a IN other`: a table with one column
         is_text = sql.reads_names_as_texts and column.this.args.get("quoted")
         if isinstance(column.this, exp.Identifier) and not column.args.get("db") and not is_text:
             yield column.table.lower(), column.name.lower()
 
 
 def aggregates(parsed: Parsed, dialect: str) -> bool:
-    """Return whether a statement returns aggregates: a sum or a count of rows, with groups or not.
-
-    False where sqlglot cannot tell.
-    """
+    """Return whether a statement returns aggregates, grouped or not; False if it is not parsed."""
     tree = syntax_tree("1".join(parsed.parts), dialect)
     if not isinstance(tree, exp.Select):
         return False
@@ -384,10 +383,10 @@ def aggregates(parsed: Parsed, dialect: str) -> bool:
 
 
 def check_names(tables: Mapping[str, TableTable], dialect: str) -> None:
-    """Refuse an index that has the name of another one, or of a table where these share names.
+    """Check that names of indexes are unique, also among tables if the DBMS requires it.
 
     Raises:
-        AtKeysError: at the index, or at the table whose name is taken.
+        AtKeysError: with the keys of the index, or the table with the conflicting name.
     """
     sql = sql_of(dialect)
     shared = sql.shares_names_of_indexes
@@ -396,7 +395,7 @@ def check_names(tables: Mapping[str, TableTable], dialect: str) -> None:
         key = (sql.primary_key_index or "").format(table=name)
         if table.primary_key and key in tables:
             raise AtKeysError(
-                f"{dialect} gives this name to the primary key of {name}: choose another",
+                f"{dialect} uses this name for the primary key of {name}: choose another name",
                 ("tables", key),
             )
         if not shared:
@@ -406,7 +405,7 @@ def check_names(tables: Mapping[str, TableTable], dialect: str) -> None:
             if own in taken:
                 keys: Keys = ("tables", name, "indexes", place)
                 raise AtKeysError(
-                    f"the name of the index is {own}, as that of {taken[own]}: rename one",
+                    f"the index has the same name as {taken[own]}, {own}: rename one",
                     keys,
                 )
             if own is not None:
@@ -414,7 +413,7 @@ def check_names(tables: Mapping[str, TableTable], dialect: str) -> None:
 
 
 def index_name(table: str, place: int, index: IndexTable, dialect: str) -> str | None:
-    """Return the name of a table's index; None where its statement has none that can be read."""
+    """Return the name of a table's index; None if its statement has none or cannot be parsed."""
     if index.sql is None:
         return f"{table}_{place + 1}"
     text = for_dialect(index.sql, dialect)

@@ -1,4 +1,4 @@
-"""A workload's TOML file as it is written; `workload.py` says what it means."""
+"""The structure of a workload's TOML file; `workload.py` interprets it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from slowdust.units import parse_number
 from slowdust.wording import guess, listing
 
 DIALECTS = tuple(dialects())
-"""The DBMS whose SQL a workload can be written in."""
+"""The DBMS whose SQL a workload can use."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LIMITS = {
     "int": (-(2**31), 2**31 - 1),
@@ -33,11 +33,11 @@ _LIMITS = {
     "real": (-(2**63), 2**63 - 1),
     "timestamp": (1, 2**31 - 1),
 }
-"""Kind -> the least and the largest whole number that it is made of."""
+"""Kind -> the smallest and the largest integer of its values."""
 _BYTES = {"int": 4, "bigint": 8, "real": 4, "timestamp": 8}
 _WITH_LENGTH = re.compile(r"(char|varchar)\((\d{1,5})\)")
 _LONGEST = 16_000
-"""Characters of a varchar that every DBMS takes in every character set."""
+"""The most characters of a varchar in every DBMS and every character set."""
 _NAME = re.compile(r"[A-Za-z_][\w .]*(\([\d, ]+\))?( [\w ]+)?(\[\])?")
 _COMMON = ("int", "bigint", "real", "timestamp", "text")
 
@@ -46,12 +46,12 @@ _Text = TypeVar("_Text", str, list[str])
 
 
 def for_dialect(texts: Mapping[str, _Text], dialect: str) -> _Text | None:
-    """Return what a dialect has, or takes from another; None where there is nothing for it."""
+    """Return the text of a dialect, or of the dialect that it is like, if any."""
     return texts[dialect] if dialect in texts else texts.get(sql_of(dialect).like or "")
 
 
 def seconds_of(text: str) -> int:
-    """Return the seconds since 1970 of a date or a time; UTC where it has no time zone.
+    """Return the seconds since 1970 of a date or a timestamp; the default time zone is UTC.
 
     Raises:
         ValueError: it is neither.
@@ -60,13 +60,13 @@ def seconds_of(text: str) -> int:
         when = datetime.fromisoformat(text)
     except ValueError:
         raise ValueError(
-            f"'{text}' is neither a date nor a time: write 2026-01-31 12:00:00"
+            f"'{text}' is not a date or a timestamp: write 2026-01-31 12:00:00"
         ) from None
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
 
 
 def date_of(seconds: int) -> str:
-    """Return the day of a number of seconds since 1970; the number itself beyond all years."""
+    """Return the day of seconds since 1970; the number itself if it is out of range."""
     try:
         return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%d}"
     except OverflowError:
@@ -74,19 +74,19 @@ def date_of(seconds: int) -> str:
 
 
 def by_dialect(value: object) -> object:
-    """Return a text for all dialects as a table with that of each.
+    """Return a text as a table with that text for each dialect; check a table's keys.
 
     Raises:
-        ValueError: a table has a key that is none of the dialects.
+        ValueError: a key is not a dialect.
     """
     if isinstance(value, str):
         return dict.fromkeys(DIALECTS, value)
     if not isinstance(value, dict):
-        text = f"{value} is no text in quotes, nor a table with a text for each DBMS"
+        text = f"{value} is not a text in quotes or a table with a text for each DBMS"
         raise ValueError(text)  # noqa: TRY004
     if unknown := sorted(set(map(str, value)) - {*DIALECTS}):
         raise ValueError(
-            f"'{unknown[0]}' is no dialect{guess(unknown[0], DIALECTS)}: there are "
+            f"'{unknown[0]}' is not a dialect{guess(unknown[0], DIALECTS)}: choose from "
             f"{', '.join(DIALECTS)}"
         )
     return value
@@ -95,7 +95,7 @@ def by_dialect(value: object) -> object:
 ByDialect = Annotated[
     dict[str, str], BeforeValidator(by_dialect), PlainSerializer(lambda texts: texts)
 ]
-"""A text for all DBMS, or one for each: the dialects that have one -> it."""
+"""A text for all DBMS, or dialect -> text."""
 
 
 @dataclass(frozen=True)
@@ -115,16 +115,16 @@ class SqlType:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The least and the largest number that its values are made of."""
+        """The smallest and the largest number of its values."""
         return _LIMITS.get(self.kind, _LIMITS["bigint"])
 
     @property
     def bytes(self) -> int | None:
-        """The length of its values; None where it depends on the value."""
+        """The length of its values; None if it depends on the value."""
         return _BYTES.get(self.kind, self.length if self.kind == "char" else None)
 
     def lacks(self, dialect: str) -> bool:
-        """Return whether it has no name in a dialect."""
+        """Return whether a dialect lacks it."""
         return self.names is not None and for_dialect(self.names, dialect) is None
 
     def __str__(self) -> str:
@@ -134,11 +134,11 @@ class SqlType:
 
 
 CONVERTED = SqlType("sql", names=dict.fromkeys(DIALECTS, "unknown"))
-"""The type of values that are sent as texts, for the server to read as what it expects there."""
+"""The type of values that are sent as strings, which the server converts."""
 
 
 def read_type(value: object) -> SqlType:
-    """Read a type: a name that all DBMS have, or a table with a name for each.
+    """Read a type: a name that all DBMS know, or a table with a name for each.
 
     Raises:
         ValueError: it is neither.
@@ -150,7 +150,7 @@ def read_type(value: object) -> SqlType:
         if match := _WITH_LENGTH.fullmatch(word):
             length = int(match[2])
             if not 1 <= length <= _LONGEST:
-                raise ValueError(f"{word} has no length from 1 to {_LONGEST:,}")
+                raise ValueError(f"{word}: write a length from 1 to {_LONGEST:,}")
             return SqlType(match[1], length)
         if word in ("char", "varchar", "integer"):
             meant = "int" if word == "integer" else f"{word}(20)"
@@ -165,10 +165,10 @@ def read_type(value: object) -> SqlType:
 
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9_-]*$"
-TRUTHS = ("nullable", "unique")
-"""The keys that are true or false."""
+BOOLEANS = ("nullable", "unique")
+"""The keys with boolean values."""
 IDENTIFIER = r"^[a-z_][a-z0-9_]*$"
-"""Names that no DBMS wants in quotation marks, as long as they are no words of SQL."""
+"""Names that need no quotation marks in any DBMS, unless they are reserved words."""
 MOST_ROWS = 2**32 - 1
 MOST_WEIGHT = 1e12
 MOST_SAMPLES = 100_000
@@ -189,22 +189,22 @@ GroupName = Annotated[
 ByRow = Literal["serial", "cycle", "uniform", "zipf", "text", "choice"]
 """Ways to draw the values of a column."""
 By = ByRow | Literal["new", "own", "span", "distinct", "sample"]
-"""Ways to draw those of a parameter."""
+"""Ways to draw the values of a parameter."""
 _RANGED = ("uniform", "zipf", "span", "distinct", "own")
-"""Ways to draw from the numbers between two ends."""
+"""Ways to draw from a range of numbers."""
 SEVERAL = ("span", "distinct")
-"""Ways to draw that give several values."""
+"""Ways to draw several values."""
 LONGEST_TEXT = 16_000
 _DATE = re.compile(r"\d+-\d")
 _MOST_VALUES = 10_000
 Value = Annotated[str | int | float, Field()]
 Plain = dict[str, Any]
-"""The data of a file before it is checked."""
+"""The data of a file before validation."""
 
 
 @dataclass(frozen=True)
 class _Keys:
-    """The keys that go with one way to draw."""
+    """The keys of one way to draw."""
 
     needed: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
@@ -226,7 +226,7 @@ _KEYS: Mapping[str, _Keys] = {
 
 
 def _number(value: object) -> object:
-    """Return a date or a time as seconds since 1970, and a text with a unit as a number."""
+    """Return a date or a timestamp as seconds since 1970, and a text with a unit as a number."""
     if isinstance(value, datetime):
         return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     if isinstance(value, date):
@@ -239,7 +239,7 @@ def _number(value: object) -> object:
 
 
 def literals(value: object) -> object:
-    """Return a list with dates as texts; refuse what no column can have."""
+    """Return a list with dates as texts. Raises ValueError for other values than literals."""
     if not isinstance(value, list):
         return value
     for item in value:
@@ -289,7 +289,7 @@ class DrawTable(Table):
         given.discard("by")
         if self.by is None:
             if extra := sorted(given - {"of"}):
-                raise ValueError(f"{_shown(extra[0])} needs `by`, the way to draw")
+                raise ValueError(f"{_shown(extra[0])} needs the key by")
             return self
         keys = _KEYS[self.by]
         for key in keys.needed:
@@ -298,11 +298,11 @@ class DrawTable(Table):
         if wrong := sorted(given - {*keys.needed, *keys.allowed}):
             allowed = ", ".join(_shown(key) for key in (*keys.needed, *keys.allowed))
             raise ValueError(
-                f'{_shown(wrong[0])} does not go with by = "{self.by}", whose keys are {allowed}'
+                f'{_shown(wrong[0])} is not a key of by = "{self.by}", whose keys are {allowed}'
             )
         self._check_ends(given)
         if self.step == 0:
-            raise ValueError("step: 0 gives all rows the same: write 1, -1 or any other")
+            raise ValueError("step: 0 gives all rows the same value: write another number")
         if self.length and self.length[0] > self.length[1]:
             raise ValueError(f"length: {self.length[0]} is more than {self.length[1]}")
         if self.weights is not None and self.values and len(self.weights) != len(self.values):
@@ -314,7 +314,7 @@ class DrawTable(Table):
             return
         ends = given & {"low", "high"}
         if "of" in given and ends:
-            raise ValueError("`of` gives the lowest and the highest: leave out low and high")
+            raise ValueError("`of` determines the range: remove low and high")
         if "of" not in given and len(ends) < 2:
             raise ValueError(f'by = "{self.by}" needs low and high, or of = "TABLE.COLUMN"')
         if self.low is not None and self.high is not None and self.low > self.high:
@@ -326,7 +326,7 @@ def _shown(key: str) -> str:
 
 
 class ColumnTable(DrawTable):
-    """A column: its type, and where its values come from."""
+    """A column: its type and the source of its values."""
 
     type: Annotated[SqlType, BeforeValidator(read_type)]
     nullable: StrictBool = False
@@ -335,9 +335,9 @@ class ColumnTable(DrawTable):
     def _drawn_by_the_row(self) -> ColumnTable:
         ways = listing([f'"{way}"' for way in get_args(ByRow)], "or")
         if self.by is None:
-            raise ValueError(f"`by` is missing, the way to draw its values: {ways}")
+            raise ValueError(f"the key by is missing: write {ways}")
         if self.by not in get_args(ByRow):
-            raise ValueError(f'by = "{self.by}" is for parameters: that of a column is {ways}')
+            raise ValueError(f'by = "{self.by}" is only for parameters: write {ways}')
         return self
 
 
@@ -349,12 +349,12 @@ class ParameterTable(DrawTable):
     @model_validator(mode="after")
     def _drawn(self) -> ParameterTable:
         if self.by is None and self.of is None:
-            raise ValueError('write where its values come from: of = "TABLE.COLUMN", or by')
+            raise ValueError('its values have no source: write of = "TABLE.COLUMN", or by')
         return self
 
 
 class IndexTable(Table):
-    """A secondary index: of columns, or by statements of its own."""
+    """A secondary index: a list of columns, or a statement."""
 
     columns: list[str] | None = Field(None, min_length=1)
     unique: StrictBool = False
@@ -363,14 +363,14 @@ class IndexTable(Table):
     @model_validator(mode="after")
     def _one_of_both(self) -> IndexTable:
         if (self.columns is None) == (self.sql is None):
-            raise ValueError('write columns = ["COLUMN", ...], or sql, the statement itself')
+            raise ValueError('write either columns = ["COLUMN", ...] or sql with the statement')
         if self.sql is not None and self.unique:
-            raise ValueError("unique is for an index of columns: its sql can say UNIQUE")
+            raise ValueError("unique needs columns: write UNIQUE in sql instead")
         return self
 
 
 class TableTable(Table):
-    """A table: its rows are made of its columns' generators."""
+    """A table: its columns generate its rows."""
 
     rows: Annotated[int, AsCount, Field(ge=1, le=MOST_ROWS)]
     columns: dict[Identifier, ColumnTable] = Field(min_length=1)
@@ -384,7 +384,7 @@ class TableTable(Table):
 
 
 class ResultTable(Table):
-    """What a statement has to return or to change, else its execution counts as an error."""
+    """The rows that a statement must return or change; otherwise it counts as an error."""
 
     rows: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
     affected: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
@@ -392,12 +392,12 @@ class ResultTable(Table):
     @model_validator(mode="after")
     def _one_of_both(self) -> ResultTable:
         if (self.rows is None) == (self.affected is None):
-            raise ValueError("write rows = N (that it returns), or affected = N (that it changes)")
+            raise ValueError("write either rows = N (returned) or affected = N (changed)")
         return self
 
 
 class StatementTable(Table):
-    """A statement, in the SQL of all DBMS or in that of each."""
+    """A statement, with one text for all DBMS or one for each."""
 
     sql: ByDialect
     parameters: dict[Identifier, ParameterTable] = Field(default_factory=dict)
@@ -413,7 +413,7 @@ class StatementTable(Table):
 
 
 class EntryTable(Table):
-    """A statement of a transaction, which may be executed several times."""
+    """A statement of a transaction, optionally repeated."""
 
     statement: str
     repeat: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -426,14 +426,14 @@ Entry = Annotated[
 
 
 class TransactionTable(Table):
-    """Statements that are executed one after the other."""
+    """Statements that are executed in sequence."""
 
     statements: list[Entry] = Field(min_length=1, max_length=1000)
     parameters: dict[Identifier, ParameterTable] = Field(default_factory=dict)
 
 
 class TestTable(Table):
-    """A test: an operation is all of its statements, or a transaction drawn from its mix."""
+    """A test: an operation is all of its statements, or a random transaction of its mix."""
 
     group: GroupName | None = None
     statements: list[Entry] | None = Field(None, min_length=1, max_length=1000)
@@ -444,23 +444,23 @@ class TestTable(Table):
     def _one_of_both(self) -> TestTable:
         if (self.statements is None) == (self.mix is None):
             raise ValueError(
-                'write statements = ["NAME", ...], or mix = { NAME = WEIGHT, ... } of transactions '
-                "and statements"
+                'write either statements = ["NAME", ...], or mix = { NAME = WEIGHT, ... } of '
+                "transactions and statements"
             )
         if self.mix is not None and self.parameters:
-            raise ValueError("parameters go with statements: those of a mix are its transactions'")
+            raise ValueError("a test with a mix has no parameters: write them in its transactions")
         return self
 
 
 def _nothing(value: object) -> object:
-    """Return a row with `[]`, which stands for NULL, as None."""
+    """Return a row with None for `[]`, which means NULL."""
     if not isinstance(value, list):
         return value
     return literals([None if item == [] else item for item in value])
 
 
 class SampleTable(Table):
-    """Values that were seen together: each row is one tuple of them."""
+    """Sampled values: each row is one tuple."""
 
     columns: list[Identifier] = Field(min_length=1)
     rows: list[Annotated[list[Value | None], BeforeValidator(_nothing)]] = Field(
@@ -484,11 +484,11 @@ def _lists_by_dialect(value: object) -> object:
         return dict.fromkeys(DIALECTS, value)
     if isinstance(value, dict):
         return by_dialect(value)
-    raise ValueError(f"{value} is no list of statements, nor a table with one for each DBMS")
+    raise ValueError(f"{value} is not a list of statements or a table with a list for each DBMS")
 
 
 Statements = Annotated[dict[str, list[str]], BeforeValidator(_lists_by_dialect)]
-"""Dialect -> statements that take no parameters."""
+"""Dialect -> statements without parameters."""
 
 
 class WorkloadFile(Table):

@@ -1,4 +1,4 @@
-"""What a workload is, in the lines that `slowdust workloads check` prints."""
+"""The outline of a workload, which `slowdust workloads check` prints."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from slowdust.workloads.file import ColumnTable, EntryTable
 from slowdust.workloads.workload import Workload
 
 _OF_ROW = 28
-"""Bytes of a row beside its values: Postgres' header and pointer, about what InnoDB has too."""
+"""Bytes of a row in addition to its values: Postgres' header and pointer, similar in InnoDB."""
 _OF_ENTRY = 16
-"""Bytes of an index entry beside its key."""
+"""Bytes of an index entry in addition to its key."""
 _FILLED = 0.9
 """The usual share of a page that a load fills."""
 _MB = 1 << 20
 
 Lines = Sequence[tuple[str, ...]]
-"""A table of text: the head first."""
+"""A table of text; the first row is the header."""
 
 
 def summary(workload: Workload) -> str:
@@ -33,7 +33,7 @@ def summary(workload: Workload) -> str:
 
 
 def tables(workload: Workload) -> Lines:
-    """Return the tables with their rows and about how large they are with their indexes."""
+    """Return the tables with their rows and approximate sizes, including indexes."""
     lines: list[tuple[str, ...]] = [("TABLE", "ROWS", "ABOUT", "INDEXES")]
     for name, table in workload.file.tables.items():
         key = table.primary_key
@@ -52,7 +52,7 @@ def tables(workload: Workload) -> Lines:
 
 
 def tests(benchmark: OwnBenchmark) -> Lines:
-    """Return the tests, with their transactions, the share of each, and its statements."""
+    """Return the tests with their transactions: share and statements."""
     workload = benchmark.workload
     lines: list[tuple[str, ...]] = [("TEST", "GROUP", "SHARE", "STATEMENTS")]
     for test in benchmark.tests:
@@ -82,7 +82,7 @@ def _entry(workload: Workload, entry: EntryTable) -> str:
 
 
 def _length(columns: Columns, draw: ColumnTable) -> float:
-    """Return about how many bytes a value of a column has."""
+    """Return the approximate mean bytes of a column's value."""
     if draw.type.bytes is not None:
         return draw.type.bytes
     if draw.length is not None:
@@ -96,7 +96,7 @@ def _length(columns: Columns, draw: ColumnTable) -> float:
     return len(str(columns.range_of(draw).high)) + 1
 
 
-def lines_of(benchmark: OwnBenchmark) -> Iterator[str]:
+def outline(benchmark: OwnBenchmark) -> Iterator[str]:
     yield summary(benchmark.workload)
     for table in (tables(benchmark.workload), tests(benchmark)):
         yield ""

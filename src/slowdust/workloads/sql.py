@@ -1,4 +1,4 @@
-"""The texts of statements: their parameters, and what they do."""
+"""Parses statements: their parameters, verbs and syntax trees."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _READS = ("SELECT", "VALUES", "TABLE", "SHOW", "EXPLAIN", "CALL")
 _WRITES = ("INSERT", "UPDATE", "DELETE", "MERGE", "REPLACE", "TRUNCATE")
 _DEFINITIONS = ("CREATE", "ALTER", "DROP")
 CONTROL = ("BEGIN", "COMMIT", "ROLLBACK")
-"""Statements of transactions, which need no name."""
+"""Statements that control transactions; they need no name."""
 _OPERANDS = (
     *(TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER, TokenType.STRING),
     TokenType.PARAMETER,
 )
-"""What a colon of an array's slice may stand behind, beside brackets that close."""
+"""Tokens that may precede the colon of an array's slice, in addition to closing brackets."""
 _NUMBERED = re.compile(
     r"""
     [eE]'(?:[^'\\]|\\.)*(?:'|\Z) | '[^']*(?:'|\Z) | "[^"]*(?:"|\Z) | --[^\n]*
@@ -38,19 +38,19 @@ _NUMBERED = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Parameters of Postgres such as $1, and before them what may have such a text within.
+"""Postgres' parameters such as $1, and first the texts, names and comments that may contain `$1`.
 
-What has no end ends with the statement, so that no part of it is searched twice.
+Unterminated ones extend to the end of the statement, so that no part is searched twice.
 """
 MOST_CHARACTERS = 1_000_000
-"""Characters of a statement: reading them takes seconds."""
+"""The most characters of a statement: reading longer ones takes seconds."""
 _MOST_FOR_A_TREE = 50_000
-"""Characters up to which a statement's columns are looked for, which takes most of the time."""
+"""The most characters of a statement that is parsed, which takes most of the time."""
 
 
 @cache
 def _tokenizer(grammar: str) -> Tokenizer:
-    """Return a tokenizer without commands, behind which sqlglot takes all for one text."""
+    """Return a tokenizer without commands: sqlglot reads everything after one as one token."""
     usual = Dialect.get_or_raise(grammar).tokenizer_class
     plain: type[Tokenizer] = types.new_class(
         "Plain", (usual,), exec_body=lambda names: names.update(COMMANDS=set())
@@ -58,40 +58,40 @@ def _tokenizer(grammar: str) -> Tokenizer:
     return plain(dialect=grammar)
 
 
-logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it warns of syntax that it does not know
+logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it warns about unknown syntax
 
 
 @dataclass(frozen=True)
 class Hole:
-    """A place of a statement where a value stands."""
+    """A place of a statement for a value."""
 
     name: str | None
-    """The parameter; None where the statement has the value itself."""
+    """The parameter; None if the statement contains the value."""
     end: str | None = None
-    """`first` or `last` of a parameter that is a span."""
+    """`first` or `last` of a span."""
     value: str | None = None
-    """The text of the statement that is sent as a value, since it has a question mark."""
+    """A text of the statement that is sent as a value because it contains a question mark."""
 
 
 @dataclass(frozen=True)
 class Parsed:
-    """A statement as parts and the holes between them: one part more than there are holes."""
+    """A statement as parts and the holes between them: one part more than holes."""
 
     parts: tuple[str, ...]
     holes: tuple[Hole, ...]
     word: str
-    """The verb, in capitals."""
+    """The verb, in upper case."""
     returning: bool = False
-    """Whether it is to return rows that it writes."""
+    """Whether it has RETURNING."""
 
     @property
     def returns_rows(self) -> bool:
-        """Whether its result are rows, and not a number of them."""
+        """Whether its result is rows, not a number of rows."""
         return self.returning or self.word in _READS
 
     @property
     def writes(self) -> bool:
-        """Whether it changes rows, or what there is beside them."""
+        """Whether it changes rows or definitions."""
         return self.word in (*_WRITES, *_DEFINITIONS)
 
 
@@ -99,7 +99,7 @@ def tokens_of(text: str, dialect: str) -> list[Token]:
     """Return the tokens of a statement; a parameter of Postgres such as $1 is one token.
 
     Raises:
-        ValueError: it has a quotation mark without its other one, for example.
+        ValueError: it is not SQL, for example for a missing quotation mark.
     """
     if len(text) > MOST_CHARACTERS:
         raise ValueError(
@@ -112,9 +112,9 @@ def tokens_of(text: str, dialect: str) -> list[Token]:
         raise ValueError(f"this is not SQL of {dialect}: {error}") from None
 
 
-@lru_cache(maxsize=4)  # dialects that are read alike ask one after the other
+@lru_cache(maxsize=4)  # dialects with the same grammar ask in sequence
 def _tokens(text: str, grammar: str, *, numbered: bool) -> tuple[Token, ...]:
-    # sqlglot takes `$1,$` for the beginning of a text in dollars, but not a number as long as `$1`.
+    # sqlglot reads `$1,$` as the begin of a dollar-quoted text, so replace `$1` by a number.
     plain = _NUMBERED.sub(_plain_number, text) if numbered and "$" in text else text
     tokens = tuple(_tokenizer(grammar).tokenize(plain))
     for token in tokens:
@@ -129,9 +129,9 @@ def _plain_number(found: re.Match[str]) -> str:
 
 
 def syntax_tree(text: str, dialect: str) -> exp.Expression | None:
-    """Return the tree of a statement, which is not to be changed.
+    """Return the tree of a statement, which callers must not modify.
 
-    None where sqlglot cannot read it, which servers may, and where it is very long.
+    None if it is very long or sqlglot cannot parse it; a server may accept it nevertheless.
     """
     return None if len(text) > _MOST_FOR_A_TREE else _tree(text, sql_of(dialect).grammar)
 
@@ -152,23 +152,23 @@ def check_single(text: str, dialect: str) -> list[Token]:
         ValueError: it is empty or several, or not SQL.
     """
     if "\0" in text:
-        raise ValueError("it has the character NUL, which no server takes")
+        raise ValueError("it contains the character NUL, which no server accepts")
     tokens = tokens_of(text, dialect)
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
         raise ValueError("the statement is empty")
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
-        raise ValueError("these are several statements: write each as one of its own")
+        raise ValueError("these are several statements: write each separately")
     return tokens
 
 
-@lru_cache(maxsize=4096)  # tests, transactions and checks ask for the same ones again
+@lru_cache(maxsize=4096)  # tests, transactions and checks parse the same statements
 def parse_statement(text: str, dialect: str) -> Parsed:
     """Find the parameters of a statement: `:NAME`, and `:NAME.first` and `:NAME.last` of spans.
 
     Raises:
-        ValueError: it is empty or several, or has a question mark where no value can stand.
+        ValueError: it is empty, several statements, or has a question mark outside of a text.
     """
     tokens = check_single(text, dialect)
     parts: list[str] = []
@@ -190,10 +190,7 @@ def parse_statement(text: str, dialect: str) -> Parsed:
 
 
 def _colons_of_slices(tokens: list[Token]) -> frozenset[int]:
-    """Return the places of the colons that stand behind an operand within brackets: `a[1:n]`.
-
-    Of DBMS with statements Postgres alone has such brackets.
-    """
+    """Return the colons after an operand in brackets: `a[1:n]`, which only Postgres has."""
     found = set()
     brackets: list[str] = []
     for place, token in enumerate(tokens):
@@ -209,11 +206,11 @@ def _colons_of_slices(tokens: list[Token]) -> frozenset[int]:
 
 
 def _hole(tokens: list[Token], place: int) -> tuple[Hole | None, int]:
-    """Return the hole that a token begins, if it does, and the tokens that it takes."""
+    """Return the hole that begins at a token, if any, and its number of tokens."""
     token = tokens[place]
     kind = token.token_type
     if kind is TokenType.PLACEHOLDER and token.text == "?":
-        raise ValueError("a value is written :NAME, not ?")
+        raise ValueError("write :NAME for a value, not ?")
     if kind in _TEXTS and "?" in token.text:
         return Hole(None, value=token.text), 1
     following = tokens[place + 1] if place + 1 < len(tokens) else None
@@ -230,10 +227,10 @@ def _hole(tokens: list[Token], place: int) -> tuple[Hole | None, int]:
 
 
 def _without_marks(text: str, tokens: list[Token], begin: int, end: int) -> str:
-    """Return a part of the text with its tokens; comments with a question mark are left out.
+    """Return a part of the text without comments that contain a question mark.
 
     Raises:
-        ValueError: a question mark is elsewhere, where no value can stand for it.
+        ValueError: a question mark is elsewhere.
     """
     part = text[begin:end]
     if "?" not in part:
@@ -254,7 +251,7 @@ def _without_marks(text: str, tokens: list[Token], begin: int, end: int) -> str:
 
 
 def verb_of(tokens: list[Token]) -> str:
-    """Return the verb: of a WITH the first that writes, else SELECT."""
+    """Return the verb; for a WITH the first one that writes, else SELECT."""
     words = list(itertools.dropwhile(lambda word: word == "(", _words(tokens)))
     if words and words[0] == "WITH":
         # REPLACE(...) is a function, and FOR UPDATE locks.

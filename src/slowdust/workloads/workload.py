@@ -1,4 +1,4 @@
-"""A workload as its file describes it: checked as far as no server is needed for that."""
+"""A workload from its file, with all checks that need no server."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from slowdust.located_errors import (
 from slowdust.wording import listing, no_such
 from slowdust.workloads.checks import Columns, aggregates, check_columns, check_literal, check_names
 from slowdust.workloads.file import (
+    BOOLEANS,
     CONVERTED,
     DIALECTS,
     NAME,
     SEVERAL,
-    TRUTHS,
     EntryTable,
     ParameterTable,
     SqlType,
@@ -51,13 +51,13 @@ _TO_SAVEPOINT = re.compile(r"\s*ROLLBACK\b(\s+(WORK|TRANSACTION))?\s+TO\b", re.I
 
 @dataclass(frozen=True)
 class Transaction:
-    """A transaction of a test, with the keys that lead to it in the file."""
+    """A transaction of a test, with its keys in the file."""
 
     name: str
     weight: float
     entries: tuple[EntryTable, ...]
     parameters: Mapping[str, ParameterTable]
-    """Parameters that have one value in all of its statements."""
+    """Parameters with one value for all of its statements."""
     keys: Keys
 
 
@@ -76,42 +76,42 @@ class Workload:
 
     @property
     def kept_text(self) -> str:
-        """The text of the copy that an experiment keeps, under another file's name."""
+        """The text for an experiment's copy, which has another file name."""
         has_name = "name" in tomllib.loads(self._text)
         return self._text if has_name else f'name = "{self.name}"\n{self._text}'
 
     @property
     def sha256(self) -> str:
-        """The checksum of all that the file says, whatever its comments and its layout."""
+        """The checksum of the file's content, without comments and layout."""
         return hashlib.sha256(self.file.model_dump_json().encode()).hexdigest()
 
     @cached_property
     def dialects(self) -> list[str]:
-        """The DBMS in whose SQL all of it is written."""
+        """The DBMS whose SQL all parts have."""
         return [dialect for dialect in DIALECTS if self._lack_of(dialect) is None]
 
     def check_dialect(self, dbms: str, contender: str) -> None:
-        """Refuse a DBMS whose SQL a part of it does not have.
+        """Check that all parts have SQL for a DBMS.
 
         Raises:
-            UsageError: naming that part.
+            UsageError: with the part that lacks it.
         """
         with placed(self.origin):
             if dbms not in DIALECTS:
                 raise AtKeysError(
-                    f"workloads are in SQL, of {listing(list(DIALECTS), 'or')}: {contender} is "
-                    f"{dbms}",
+                    f"{contender} is {dbms}, but workloads need SQL of "
+                    f"{listing(list(DIALECTS), 'or')}",
                     (),
                 )
             if (lack := self._lack_of(dbms)) is not None:
-                raise AtKeysError(f"{lack}, which {contender} is", lack.keys)
+                raise AtKeysError(f"{lack} ({contender})", lack.keys)
 
     def _lack_of(self, dialect: str) -> AtKeysError | None:
-        """Return what it lacks in a dialect; None if it lacks nothing."""
+        """Return the first part that lacks a dialect; None if none does."""
         return self._missing(dialect) or self._reserved_name(dialect)
 
     def _reserved_name(self, dialect: str) -> AtKeysError | None:
-        """Return the error of the first table or column with a reserved name; None without one."""
+        """Return the error of the first table or column with a reserved name; None if none has."""
         reserved = sql_of(dialect).reserved
         for name, table in self.file.tables.items():
             columns = [(column, ("tables", name, "columns", column)) for column in table.columns]
@@ -122,7 +122,7 @@ class Workload:
         return None
 
     def _missing(self, dialect: str) -> AtKeysError | None:
-        """Return what it does not have, or not in the SQL of a dialect; None if it has all."""
+        """Return the error of the first text that lacks a dialect or is invalid in it."""
         for name, table in self.file.tables.items():
             for column, draw in table.columns.items():
                 if draw.type.lacks(dialect):
@@ -168,7 +168,7 @@ class Workload:
         return shared or self.file.statements[statement].parameters[name]
 
     def type_of(self, parameter: ParameterTable) -> SqlType:
-        """Return the type of a parameter's values; whole numbers where nothing else is said."""
+        """Return the type of a parameter's values; by default integers."""
         if parameter.type is not None:
             return parameter.type
         if parameter.of is not None:
@@ -184,7 +184,7 @@ class Workload:
         return SqlType("int")
 
     def group(self, test: str) -> Group:
-        """Return the group of a test: that of its file, else of writes or of aggregation."""
+        """Return the group of a test: from its file, else writes or aggregation."""
         given = self.file.tests[test].group
         if given is not None:
             return Group(given)
@@ -199,7 +199,7 @@ class Workload:
         return None
 
     def _aggregates(self, test: str) -> bool:
-        """Return whether all statements of a test are seen to return aggregates."""
+        """Return whether all statements of a test return aggregates."""
         entries = [entry for each in self.transactions(test) for entry in each.entries]
         seen = [
             aggregates(parsed, dialect)
@@ -218,10 +218,10 @@ class Workload:
                     continue
 
     def check(self) -> None:
-        """Refuse what cannot be run on any server.
+        """Check that the workload can run on some DBMS.
 
         Raises:
-            AtKeysError: naming the keys that are wrong.
+            AtKeysError: with the invalid keys.
         """
         self.columns.check()
         self._check_plain_statements()
@@ -240,7 +240,7 @@ class Workload:
             check_names(self.file.tables, dialect)
 
     def _check_plain_statements(self) -> None:
-        """Refuse statements without parameters that are none, or several."""
+        """Check that statements without parameters are single statements."""
         for key in ("before", "session"):
             for dialect, texts in getattr(self.file, key).items():
                 for place, text in enumerate(texts):
@@ -255,7 +255,7 @@ class Workload:
     def _check_statement(self, name: str, statement: StatementTable) -> None:
         keys: Keys = ("statements", name)
         if name in CONTROL:
-            raise AtKeysError(f"{name} is the statement of all transactions: choose a name", keys)
+            raise AtKeysError(f"{name} controls transactions: choose another name", keys)
         if len(set(statement.sql.values())) > 1 or len(statement.sql) < len(DIALECTS):
             for dialect, text in statement.sql.items():
                 with at(*keys, "sql", dialect):
@@ -279,7 +279,7 @@ class Workload:
             returns = any(each.returns_rows for each in parsed.values())
             if statement.result.rows is not None and not returns:
                 raise AtKeysError(
-                    "it returns no rows: write affected = N, the rows that it changes",
+                    "it returns no rows: write affected = N for the rows that it changes",
                     (*keys, "result", "rows"),
                 )
             if statement.result.affected is not None and returns:
@@ -295,26 +295,24 @@ class Workload:
             if draw.by == "new":
                 assert column is not None
                 if column.draw.by != "serial":
-                    raise ValueError(
-                        f'{draw.of} is not by = "serial", so that there is no next key of it'
-                    )
+                    raise ValueError(f'{draw.of} is not by = "serial", so it has no next key')
             elif draw.by is not None:
                 self.columns.check_values(draw, self.type_of(draw), 1)
             if draw.by in SEVERAL:
                 there = self.columns.range_of(draw).count
                 assert draw.count is not None
                 if draw.count > there:
-                    raise ValueError(f"count: there are only {there:,} of them")
+                    raise ValueError(f"count: there are only {there:,} values")
 
     def sample_place(self, written: str) -> tuple[str, int]:
-        """Return the sample and the place of its column that are written `SAMPLE.COLUMN`.
+        """Return the sample and the index of its column from `SAMPLE.COLUMN`.
 
         Raises:
-            ValueError: there is none.
+            ValueError: there is no such column.
         """
         sample, point, column = written.rpartition(".")
         if not point:
-            raise ValueError(f"'{written}' is no column of a sample: write SAMPLE.COLUMN")
+            raise ValueError(f"'{written}' is not a column of a sample: write SAMPLE.COLUMN")
         if sample not in self.file.samples:
             raise ValueError(no_such("sample", sample, list(self.file.samples)))
         columns = self.file.samples[sample].columns
@@ -335,11 +333,11 @@ class Workload:
         writes = self.writing(name)
         if writes is not None and test.group not in (None, Group.WRITE):
             raise AtKeysError(
-                f'{writes} writes, so the group is "write": leave it out', (*keys, "group")
+                f'{writes} writes, so the group is "write": remove the key', (*keys, "group")
             )
         if writes is None and test.group is None and not self._aggregates(name):
             raise AtKeysError(
-                f"its statements write nothing: write {_READ_GROUPS}, what they are most like",
+                f"its statements only read: choose the most similar group, {_READ_GROUPS}",
                 (*keys, "group"),
             )
 
@@ -361,15 +359,15 @@ class Workload:
         for name, draw in transaction.parameters.items():
             keys = (*transaction.keys, "parameters", name)
             if name not in named:
-                raise AtKeysError(f"none of its statements has :{name}", keys)
+                raise AtKeysError(f"its statements do not use :{name}", keys)
             self._check_parameter(draw, keys)
 
     def _steps(self, transaction: Transaction, dialect: str) -> Iterator[tuple[Keys, Parsed]]:
-        """Yield the statements in their order, each with the keys that lead to it."""
+        """Yield the statements in their order, each with its keys."""
         for place, entry in enumerate(transaction.entries):
             alone = transaction.keys == ("statements", entry.statement)
             keys = (*transaction.keys, *(("sql",) if alone else ("statements", place)))
-            # A statement that may follow itself once may do so any number of times.
+            # If a statement can follow itself once, it can do so any number of times.
             yield from [(keys, self.parsed(entry.statement, dialect))] * min(entry.repeat, 2)
 
     def _check_hole(self, transaction: Transaction, entry: EntryTable, hole: Hole) -> None:
@@ -380,8 +378,8 @@ class Workload:
         keys: Keys = ("statements", entry.statement)
         if draw is None:
             raise AtKeysError(
-                f":{hole.name} has no values: write parameters.{hole.name} = "
-                '{ of = "TABLE.COLUMN" }, for example',
+                f":{hole.name} has no values: add for example parameters.{hole.name} = "
+                '{ of = "TABLE.COLUMN" }',
                 (*keys, "sql"),
             )
         if (draw.by == "span") != (hole.end is not None):
@@ -395,71 +393,73 @@ class Workload:
             )
         if draw.by == "new" and entry.repeat > 1 and hole.name not in transaction.parameters:
             raise AtKeysError(
-                f"a new key for :{hole.name} is one for each transaction, and {entry.statement} "
-                f"is repeated {entry.repeat} times",
+                f":{hole.name} has one new key per transaction, but {entry.statement} is repeated "
+                f"{entry.repeat} times",
                 (*transaction.keys, "statements"),
             )
 
 
 def _check_spans(parsed: Parsed) -> None:
-    """Refuse spans whose first and last do not follow one another."""
+    """Check that `last` of each span follows its `first`."""
     holes = list(parsed.holes)
     for place, hole in enumerate(holes):
         if hole.end == "first":
             following = holes[place + 1] if place + 1 < len(holes) else None
             if following is None or (following.name, following.end) != (hole.name, "last"):
-                raise ValueError(f":{hole.name}.last has to follow :{hole.name}.first")
+                raise ValueError(f":{hole.name}.last must follow :{hole.name}.first")
         elif hole.end == "last":
             before = holes[place - 1] if place else None
             if before is None or (before.name, before.end) != (hole.name, "first"):
-                raise ValueError(f":{hole.name}.first has to stand before :{hole.name}.last")
+                raise ValueError(f":{hole.name}.last must follow :{hole.name}.first")
 
 
 def _lack(dialect: str, keys: Keys) -> AtKeysError:
-    return AtKeysError(f"there is none for {dialect}", keys)
+    return AtKeysError(f"there is no text for {dialect}", keys)
 
 
 def check_blocks(steps: Iterable[tuple[Keys, Parsed]]) -> None:
-    """Refuse statements that leave a BEGIN open, or that begin or end one out of turn.
+    """Check that BEGIN and COMMIT or ROLLBACK are balanced.
 
-    The next operation of the connection would be within it, and the locks of a transaction that
-    never ends stop all other clients.
+    Otherwise the connection's next operation would run in an open transaction, whose locks block
+    all other clients.
 
     Raises:
-        AtKeysError: at the statement that is out of turn, or the BEGIN that nothing ends.
+        AtKeysError: with the keys of the unbalanced statement.
     """
     begun: Keys | None = None
     for keys, parsed in steps:
         if parsed.word in _BEGINS:
             if begun is not None:
-                raise AtKeysError("BEGIN stands within another BEGIN: end that one before", keys)
+                raise AtKeysError(
+                    "BEGIN in an open transaction: add COMMIT or ROLLBACK before it", keys
+                )
             begun = keys
         elif parsed.word in _ENDS and not _TO_SAVEPOINT.match(parsed.parts[0]):
             if begun is None:
                 raise AtKeysError(f"{parsed.word} has no BEGIN before it", keys)
             begun = None
     if begun is not None:
-        raise AtKeysError("BEGIN has no COMMIT and no ROLLBACK behind it", begun)
+        raise AtKeysError("BEGIN has no COMMIT or ROLLBACK after it", begun)
 
 
 def read_workload(path: Path) -> Workload:
-    """Read the workload in a TOML file; its name defaults to the file's.
+    """Read the workload in a TOML file; its default name is the file's.
 
     Raises:
-        UsageError: no such file, not TOML, or what is wrong in it, with the line and the key.
+        UsageError: no such file, not TOML, or invalid, with the line and the key.
     """
     data, text = read_toml(path)
     origin = in_file(path, text)
     if "name" not in data and not re.fullmatch(NAME, path.stem):
-        raise UsageError(f"{path}: '{path.stem}' is no name of a workload: write name = \"...\"")
+        raise UsageError(f"{path}: '{path.stem}' is not a valid name: write name = \"...\"")
     return _read({"name": path.stem, **data}, text, origin)
 
 
 def check_tables(tables: object, origin: Origin) -> None:
-    """Refuse tables of a file that no workload can have, whatever its statements.
+    """Check the tables of a file, without its statements.
 
     Raises:
-        UsageError: what is wrong, with the line and the key.
+        UsageError: with the line and the key.
     """
     statements = {"any": {"sql": "SELECT 1"}}
     tests = {"any": {"group": "point", "statements": ["any"]}}
@@ -476,22 +476,22 @@ def _read(data: Mapping[str, object], text: str, origin: Origin) -> Workload:
 
 
 def checked_workload(data: Mapping[str, object], text: str, origin: Origin) -> Workload:
-    """Return the workload that a file's data and text are.
+    """Return the workload of a file's data and text.
 
     Raises:
-        ValidationError: a part of it is of another kind, or out of range.
-        AtKeysError: its parts do not go together.
+        ValidationError: a part has another type or is out of range.
+        AtKeysError: its parts are inconsistent.
     """
-    _refuse_truth(data, ())
+    _refuse_booleans(data, ())
     workload = Workload(WorkloadFile.model_validate(data), text, origin)
     workload.check()
     return workload
 
 
-def _refuse_truth(data: object, keys: Keys) -> None:
-    """Refuse true and false where numbers and texts stand, since Python takes them for 1 and 0."""
-    if isinstance(data, bool) and keys[-1] not in TRUTHS:
-        raise AtKeysError(f"{str(data).lower()} is neither a number nor text", keys)
+def _refuse_booleans(data: object, keys: Keys) -> None:
+    """Refuse true and false for numbers and texts, because Python accepts them as 1 and 0."""
+    if isinstance(data, bool) and keys[-1] not in BOOLEANS:
+        raise AtKeysError(f"{str(data).lower()} is not a number or a text", keys)
     items = enumerate(data) if isinstance(data, list) else ()
     for key, value in data.items() if isinstance(data, dict) else items:
-        _refuse_truth(value, (*keys, key))
+        _refuse_booleans(value, (*keys, key))

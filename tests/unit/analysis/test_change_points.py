@@ -80,7 +80,7 @@ def test_a_noisy_version_is_no_change_where_the_others_are_quiet() -> None:
     assert places(series, known(0.01, 5)) == [2, 3]
 
 
-def test_steps_that_do_not_matter_are_left_out() -> None:
+def test_steps_that_do_not_matter_are_skipped() -> None:
     series = [0.0, 0.0, -0.02, -0.02, -0.2, -0.2]
 
     assert places(series, known(0.001, 6)) == [2, 4]
@@ -173,7 +173,7 @@ def test_single_runs_of_any_noise_have_no_change_point_and_a_step_has() -> None:
 
 
 def test_a_staircase_of_single_runs_is_found() -> None:
-    """The largest difference alone was left out of the noise: then the others were noise."""
+    """The noise used to exclude only the largest difference: the others counted as noise."""
     rng = np.random.default_rng(11)
     levels = -0.105 * np.searchsorted([3, 6], np.arange(8), side="right")
     found = 0

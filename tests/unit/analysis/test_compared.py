@@ -25,13 +25,13 @@ def of(report: Report, test: str, contender: str = B) -> Result:
 
 
 def verdicts(result: Result) -> dict[str, str | None]:
-    """Return those of what moves smoothly: p50 and p99 lie on the edge of a synthetic bucket."""
+    """Return the metrics that move smoothly: p50 and p99 lie on the edge of a synthetic bucket."""
     edges = ("p50_us", "p99_us")
     return {key: c.verdict for key, c in result.compared.items() if key not in edges}
 
 
 def with_operations(slices: list[Slice], operations: int) -> None:
-    """Leave so many operations in each slice, all of the same response time."""
+    """Leave this number of operations in each slice, all with the same response time."""
     for record in slices:
         latency = record.measured.latency
         assert latency is not None
@@ -163,7 +163,7 @@ def test_a_block_that_was_cut_short_does_not_count() -> None:
     assert of(analyse(manifest, slices), "scan").compared == of(whole, "scan").compared
 
 
-def test_what_was_not_measured_is_absent() -> None:
+def test_unmeasured_values_are_absent() -> None:
     manifest, slices = synthetic_experiment([A, B], ["scan"], blocks=4)
     for record in slices:
         del record.measured.uses["server"]

@@ -21,79 +21,64 @@ def course_of_letters(verdicts: str) -> Course:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "kind", "at", "words"),
+    ("verdicts", "kind", "at"),
     [
-        ("+++++", "always faster", None, "always faster, from 1 client to 16"),
-        ("--", "always slower", None, "always slower, from 1 client to 2"),
+        ("+++++", "always faster", None),
+        ("--", "always slower", None),
         (
             "---++",
             "overtakes",
             8,
-            "overtakes at 8 clients: slower up to 4 clients and faster at 8 or more clients",
         ),
         (
             "-=?=+",
             "overtakes",
             16,
-            "overtakes at 16 clients: slower at 1 client and faster at 16 clients",
         ),
         (
             "-+=+=",
             "overtakes",
             2,
-            "overtakes at 2 clients: slower at 1 client and faster at 2 and 8 clients",
         ),
         (
             "++==-",
             "falls behind",
             16,
-            "falls behind at 16 clients: faster up to 2 clients and slower at 16 clients",
         ),
         (
             "+----",
             "falls behind",
             2,
-            "falls behind at 2 clients: faster at 1 client and slower at 2 or more clients",
         ),
-        (
-            "==+++",
-            "sometimes faster",
-            None,
-            "faster at 4 or more clients, no difference at the other levels",
-        ),
+        ("==+++", "sometimes faster", None),
         (
             "--??=",
             "sometimes slower",
             None,
-            "slower up to 2 clients, no difference at the other levels (unsure at 4 and 8 clients)",
         ),
-        ("--???", "sometimes slower", None, "slower up to 2 clients, unsure at the other levels"),
-        (
-            "=+===",
-            "sometimes faster",
-            None,
-            "faster at 2 clients, no difference at the other levels",
-        ),
-        ("=====", "never differs", None, "no level differs"),
-        ("==?==", "never differs", None, "no level differs (unsure at 4 clients)"),
-        ("?????", "never differs", None, "unsure at every level"),
+        ("--???", "sometimes slower", None),
+        ("=+===", "sometimes faster", None),
+        ("=====", "never differs", None),
+        ("==?==", "never differs", None),
+        ("?????", "never differs", None),
         (
             "+-+=-",
             "changes more than once",
             None,
-            "changes more than once: faster at 1 and 4 clients and slower at 2 and 16 clients",
         ),
         (
             "-++--",
             "changes more than once",
             None,
-            "changes more than once: slower at 1, 8 and 16 clients and faster at 2 and 4 clients",
         ),
     ],
 )
-def test_courses(verdicts: str, kind: CourseKind, at: int | None, words: str) -> None:
+def test_courses(
+    verdicts: str, kind: CourseKind, at: int | None, snapshot: SnapshotAssertion
+) -> None:
     course = course_of_letters(verdicts)
-    assert (course.kind, course.at, course.words) == (kind, at, words)
+    assert (course.kind, course.at) == (kind, at)
+    assert course.words == snapshot
 
 
 @pytest.mark.parametrize("neither", ["=", "?"])
@@ -103,7 +88,7 @@ def test_same_and_unsure_cross_nothing(side: str, neither: str) -> None:
     assert course_of_letters(f"{neither}{side}").at is None
 
 
-def test_levels_are_in_ascending_order_whatever_the_order_of_results() -> None:
+def test_levels_are_in_ascending_order_for_any_order_of_results() -> None:
     results = [
         a_result("b", clients=16, rqps=1.2, verdict="faster"),
         a_result("b", clients=2, rqps=0.8, verdict="slower"),

@@ -51,7 +51,7 @@ def test_versions_that_need_different_configs_have_one_line(snapshot: SnapshotAs
     assert line.notes == snapshot
 
 
-def test_others_are_left_out() -> None:
+def test_others_are_skipped() -> None:
     assert versions(lines_of(EACH_ITS_OWN, configs="cz10*")[0]) == ["5.6.51", "5.7.44"]
     one_config = archived("one", {"8.0:cz11a": 1.0, "8.4:cz11a": 0.9})
     assert [version.configs for version in lines_of(one_config, configs="*")[0].versions] == [
@@ -105,7 +105,7 @@ def test_how_it_was_compiled_has_to_be_the_same_unless_a_pattern_says_otherwise(
     assert len(lines_of(runs, configs="cz10a+o2nofp,cz11a+rel_o2nofp")) == 1
 
 
-def test_what_the_hint_says_gives_a_history_also_where_there_are_many_configs(
+def test_the_hints_command_prints_a_history_of_many_configs(
     snapshot: SnapshotAssertion,
 ) -> None:
     few = archived("few", {"5.6:a": 1.0, "5.7:b+rel": 0.9})

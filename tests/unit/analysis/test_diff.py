@@ -1,4 +1,4 @@
-"""What changed between two experiments whose truth is known."""
+"""Changes between two experiments whose truth is known."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.diff import Diff, TestDifference, diff_of, ratio_of
+from slowdust.analysis.diff import Diff, TestDifference, diff_of, divide
 from slowdust.analysis.stored import Stored
 from slowdust.errors import UsageError
 from slowdust.stats.relative import Interval, Relative
@@ -29,7 +29,7 @@ def night(
     base: str = "8.0.28",
     host: Mapping[str, str] | None = None,
 ) -> Stored:
-    """One experiment of 8.0.40 beside the base."""
+    """One experiment of 8.0.40 and the base."""
     contenders = {base: 1.0, **({"8.0.40": 1.0} if levels is None else levels)}
     return Stored(*measured(name, contenders, noise=Noise(), seed=seed, host=host))
 
@@ -38,7 +38,7 @@ def by_test(diff: Diff) -> dict[str, TestDifference]:
     return {test.test: test for test in diff.tests}
 
 
-def test_what_changed_is_told_from_what_did_not(snapshot: SnapshotAssertion) -> None:
+def test_changes_are_distinguished_from_noise(snapshot: SnapshotAssertion) -> None:
     slower = {"8.0.40": {"point-query": 0.9, "hot-points": 1.0, "scan": 1.0, "update-index": 1.0}}
     diff = diff_of(night("last"), night("tonight", slower, seed=2))
     tests = by_test(diff)
@@ -92,13 +92,13 @@ def test_half_widths_add_up_in_squares() -> None:
             difference_interval=levels[3],
         )
 
-    change = ratio_of(relative(0.5, 0.03), relative(0.6, 0.04))
+    change = divide(relative(0.5, 0.03), relative(0.6, 0.04))
     assert change is not None
     assert change.ratio == pytest.approx(1.2)
     assert change.interval is not None
     assert math.log(change.interval.high / 1.2) == pytest.approx(0.05)
     assert change.p_value < 0.001
-    alike = ratio_of(relative(0.5, 0.03), relative(0.5, 0.04))
+    alike = divide(relative(0.5, 0.03), relative(0.5, 0.04))
     assert alike is not None
     assert alike.p_value == 1
 
@@ -170,7 +170,7 @@ def counted(name: str, ratio: float, seed: int) -> Stored:
     return replace(stored, counts=synthetic_counts(contenders, TESTS, shifts=shifts, seed=seed))
 
 
-def test_work_is_compared_apart_from_time(snapshot: SnapshotAssertion) -> None:
+def test_work_is_compared_separately_from_time(snapshot: SnapshotAssertion) -> None:
     diff = diff_of(counted("a", 1.0, 1), counted("b", 1.2, 2))
     works = {test.test: test.work for test in diff.tests}
     scan = works["scan"]

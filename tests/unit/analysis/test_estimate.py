@@ -113,7 +113,7 @@ def test_the_bootstrap_of_blocks_does_not_hold() -> None:
     assert covered(simulated(300, noise, tests=1, blocks=20)) >= 0.92
 
 
-def test_two_incarnations_do_not_give_the_width_of_one_degree_of_freedom() -> None:
+def test_two_starts_do_not_give_the_width_of_one_degree_of_freedom() -> None:
     widths = [width(estimate) for estimates in simulated(40, Noise()) for estimate in estimates]
 
     # t(1) has a quantile of 12.7; the widths over incarnation means alone would be 15%.
@@ -142,7 +142,7 @@ def test_restarts_that_disagree_widen_the_interval() -> None:
     assert torn.restart_spread == pytest.approx(0.1 / math.sqrt(2), rel=0.1)
 
 
-def test_incarnations_that_scatter_outweigh_two_blocks_that_agree_in_each() -> None:
+def test_starts_that_scatter_outweigh_two_blocks_that_agree_in_each() -> None:
     """Seen with durable commits on a busy disk: `slower` by at least 18%, and alone within 4%."""
     rng = np.random.default_rng(6)
     calm = [cell(*rng.normal(0, 0.1, (6, 2)).tolist()) for _ in range(7)]
@@ -155,7 +155,7 @@ def test_incarnations_that_scatter_outweigh_two_blocks_that_agree_in_each() -> N
     assert not estimate.interval.excludes_one()
 
 
-def test_one_test_that_scatters_beside_calm_ones_keeps_most_of_its_coverage() -> None:
+def test_one_test_that_scatters_next_to_calm_ones_keeps_most_of_its_coverage() -> None:
     noise = Noise(slice=0.1, restart=(0.2, *[0.01] * 7))
     experiments = simulated(150, noise, tests=8, incarnations=6, blocks=2)
 
@@ -170,7 +170,7 @@ def test_calm_neighbours_make_a_calm_step_surer() -> None:
     assert width(estimate_all(cells)[0]) < 0.8 * width(estimate_all(cells[:1])[0])
 
 
-def test_one_incarnation_allows_for_the_restart_that_was_not_seen() -> None:
+def test_one_start_allows_for_the_restart_that_was_not_seen() -> None:
     blocks = np.random.default_rng(3).normal(0.01, 0.002, 30)
 
     [estimate] = estimate_all([cell(blocks.tolist())])
@@ -194,7 +194,7 @@ def test_no_block_has_no_value() -> None:
     assert estimate.interval is None
 
 
-def test_one_block_in_each_incarnation_is_enough_for_an_interval() -> None:
+def test_one_block_in_each_start_is_enough_for_an_interval() -> None:
     [estimate] = estimate_all([cell([0.01], [-0.01])])
 
     assert estimate.interval is not None
@@ -209,7 +209,7 @@ def test_noiseless_blocks_do_not_divide_by_zero() -> None:
     assert math.isfinite(width(estimate))
 
 
-def test_an_incarnation_cut_short_counts_for_less() -> None:
+def test_a_start_cut_short_counts_for_less() -> None:
     rng = np.random.default_rng(4)
     whole = rng.normal(0.0, 0.03, 40)
     whole -= whole.mean()

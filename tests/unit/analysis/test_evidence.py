@@ -27,7 +27,7 @@ TIMES = (1.2, 1.5, 28.0, 1500.0)
 
 
 def counted(manifest: Manifest, name: str, base: float, other: float) -> None:
-    """Let both servers have counted a quantity per operation."""
+    """Set a quantity that both servers counted per operation."""
     manifest.counters += [
         ServerCounters(
             step=f"{TEST}@{clients}",
@@ -148,7 +148,7 @@ def test_a_few_where_there_were_none_do_not_explain_a_large_change() -> None:
 def test_planning_that_is_a_small_part_of_the_change_explains_no_more(
     times: float, planning: float
 ) -> None:
-    """An operation of 100 µs takes 300 or 2,700 more, of which 30 or 90 are planning."""
+    """An operation of 100 µs takes 300 or 2,700 more; 30 or 90 of them are planning."""
     manifest = an_experiment()
     executed(manifest, planning_s=planning)
 
@@ -166,7 +166,7 @@ def test_a_few_microseconds_of_planning_are_no_evidence() -> None:
 
 
 def with_settings(own: dict[str, str], base: dict[str, str], *, times: float = 1.5) -> Manifest:
-    """Let the contenders have settings, of two builds, and one of the two be slower in CPU time."""
+    """Give the contenders settings and two builds, and make one slower in CPU time."""
     manifest, _ = parts_experiment({BASE: Spent(), OTHER: slower(times)}, blocks=6)
     for contender, settings in zip(manifest.contenders, (base, own), strict=True):
         contender.settings = settings
@@ -188,7 +188,7 @@ def test_settings_lead_where_nothing_else_that_is_exact_does(snapshot: SnapshotA
     assert words_of(result) == snapshot
 
 
-def test_settings_are_no_evidence_beside_what_explains_the_change() -> None:
+def test_settings_are_no_evidence_next_to_what_explains_the_change() -> None:
     manifest = with_settings({"work_mem": "64kB"}, {"work_mem": "4MB"})
     counted(manifest, "rows_fetched", 10.0, 15.0)
 
@@ -227,7 +227,7 @@ def test_requests_of_pages_are_pages() -> None:
     assert (pages.kind, pages.base, pages.contender) == ("pages", 100.0, 2800.0)
 
 
-def test_another_plan_that_reads_less_is_told_as_that(snapshot: SnapshotAssertion) -> None:
+def test_another_plan_that_reads_less_is_reported_as_that(snapshot: SnapshotAssertion) -> None:
     manifest = an_experiment()
     executed(manifest, BY_INDEX, rows_read=1.0, pages_hit=3.0)
 
@@ -298,8 +298,8 @@ def test_named_waits_follow_another_plan_without_amounts() -> None:
 
     _, result = analyse(made, slices, waits=synthetic_waits(times, test=TEST, clients=1)).results
 
-    assert words_of(result).startswith("sbtest1: sequential scan became an index scan on k_1")
-    assert words_of(result).endswith("is waiting for locks (Lock/tuple)")
+    assert words_of(result).startswith("sbtest1: sequential scan became an index scan on k_1; ")
+    assert words_of(result).endswith("(Lock/tuple)")
 
 
 SCAN = "Seq Scan on sbtest1\n  Filter: (k = 5)"
@@ -313,7 +313,7 @@ UNTOUCHED = {
 
 
 def executed(manifest: Manifest, plan: str = SCAN, **grown: float) -> None:
-    """Let both servers have a plan and ten executed operations, of which some amounts grew."""
+    """Give both servers a plan and ten executed operations; increase some of their amounts."""
     manifest.plans = [
         Plan(
             test=TEST,
@@ -334,7 +334,7 @@ def executed(manifest: Manifest, plan: str = SCAN, **grown: float) -> None:
 
 
 def injected_into(manifest: Manifest, kind: str, times: float) -> None:
-    """Let the contender differ in one kind of evidence, by as much as it is slower."""
+    """Make the contender differ in one kind of evidence, by as much as it is slower."""
     match kind:
         case "another index":
             executed(manifest, BY_INDEX, rows_read=100.0 * times, pages_hit=20.0 * times)
@@ -360,7 +360,7 @@ LEADS = {
     "fsync": "IO/WalSync",
     "lock": "Lock/tuple",
 }
-"""What is injected -> the kind of evidence, or the event, that leads the reason."""
+"""Injected difference -> the kind of evidence, or the event, that leads the reason."""
 
 
 @pytest.mark.slow

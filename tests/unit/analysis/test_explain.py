@@ -44,7 +44,7 @@ def test_causes(rqps: float, changes: dict[str, float], expected: list[tuple[Cau
     assert causes(rqps, changes) == expected
 
 
-def test_a_single_client_waits_and_contends_with_nobody() -> None:
+def test_a_single_client_waits_without_contention() -> None:
     assert causes(0.80, {"cs": 1.5}) == [(Cause.CONTENTION, False)]
     assert causes(0.80, {"cs": 1.5}, clients=1) == [(Cause.WAITING, False)]
 
@@ -57,7 +57,7 @@ def test_a_multiple_of_next_to_nothing_explains_nothing() -> None:
     assert explain(result, a_result("a", per_op=base)) == []
 
 
-def test_what_could_not_have_taken_the_time_explains_nothing() -> None:
+def test_evidence_too_small_for_the_time_explains_nothing() -> None:
     base = PerOperation(cs=8.0, write_kb=16.0, server_cpu_us=17_000.0)
     ours = PerOperation(cs=16.0, write_kb=32.0, server_cpu_us=34_000.0)
     result = a_result("b", rqps=0.5, per_op=ours, per_op_relative=relative_to(base, ours))
@@ -90,7 +90,7 @@ def test_the_time_of_a_long_step_is_of_one_row_not_of_a_statement_of_many(
     assert explanation.metric == snapshot
 
 
-def test_what_the_writers_beside_queries_write_explains_no_query() -> None:
+def test_writes_of_background_writers_explain_no_query() -> None:
     base = PerOperation(write_kb=1.0, server_cpu_us=40.0)
     ours = PerOperation(write_kb=20.0, server_cpu_us=64.0)
     kept = Writers(
@@ -151,7 +151,7 @@ def test_an_interval_on_the_other_side_of_one_than_the_totals_is_no_cause() -> N
     assert explain(result, a_result("a", per_op=BASE)) == []
 
 
-def test_cpu_time_proves_no_cause_and_comes_behind_what_does() -> None:
+def test_cpu_time_proves_no_cause_and_comes_after_what_does() -> None:
     ours = PerOperation(server_cpu_us=100.0, cs=3.2)
     result = a_result(
         "b", rqps=0.5, verdict="slower", per_op=ours, per_op_relative=relative_to(BASE, ours)

@@ -81,7 +81,7 @@ def test_instructions_of_other_clients_are_not_those_of_the_cpu_time(
     assert explanation_of(result).words == snapshot
 
 
-def test_a_test_that_writes_has_a_background_beside_the_counted_session(
+def test_a_test_that_writes_has_a_background_next_to_the_counted_session(
     snapshot: SnapshotAssertion,
 ) -> None:
     manifest, slices = parts_experiment(
@@ -209,7 +209,7 @@ def test_a_function_that_was_split_is_not_named(snapshot: SnapshotAssertion) -> 
     assert words == snapshot
 
 
-def test_instructions_that_are_sure_are_told_before_a_wait_that_is_longer(
+def test_instructions_that_are_sure_are_reported_before_a_wait_that_is_longer(
     snapshot: SnapshotAssertion,
 ) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(user=55.0, waiting=40.0)})
@@ -218,7 +218,7 @@ def test_instructions_that_are_sure_are_told_before_a_wait_that_is_longer(
     assert words == snapshot
 
 
-def test_instructions_that_are_sure_are_told_where_no_part_is_large_enough(
+def test_instructions_that_are_sure_are_reported_where_no_part_is_large_enough(
     snapshot: SnapshotAssertion,
 ) -> None:
     fifths = Spent(user=60.0, system=15.0, client=20.0, waiting=30.0)
@@ -239,7 +239,9 @@ def test_noise_of_time_hardly_widens_the_part_of_the_instructions() -> None:
     assert 0 < part.high - part.low < 0.002
 
 
-def test_other_programs_that_were_busy_are_named_beside_a_wait(snapshot: SnapshotAssertion) -> None:
+def test_other_programs_that_were_busy_are_named_next_to_a_wait(
+    snapshot: SnapshotAssertion,
+) -> None:
     manifest, slices = parts_experiment({BASE: Spent(), OTHER: Spent(waiting=60.0)})
     for record in slices:
         record.measured.uses["others"] = {"cpu_s": 0.5 * SLICE_S, "cpus": 2}
@@ -345,7 +347,7 @@ def test_waiting_that_nothing_else_moves_with_proves_no_cause(snapshot: Snapshot
     assert explanation.words == snapshot
 
 
-def test_what_takes_back_a_part_of_the_change_is_told(snapshot: SnapshotAssertion) -> None:
+def test_parts_against_the_change_are_reported(snapshot: SnapshotAssertion) -> None:
     explanation = explain_synthetic(Spent(user=90.0, waiting=10.0))
 
     assert explanation.main == ["user CPU"]
@@ -403,7 +405,7 @@ def test_counted_instructions_stay_a_part_where_ticks_split_badly() -> None:
     assert explanation.part("other server CPU") is not None
 
 
-def test_kernel_time_beside_equal_instructions_is_server_cpu_beside_them(
+def test_kernel_time_next_to_equal_instructions_is_server_cpu_next_to_them(
     snapshot: SnapshotAssertion,
 ) -> None:
     explanation = explain_synthetic(
@@ -428,7 +430,7 @@ def test_a_sentence_says_what_many_changes_consist_of(snapshot: SnapshotAssertio
     assert report.tldr == snapshot
 
 
-def test_threads_beside_the_session_leave_cpu_time_and_waiting_in_one(
+def test_threads_next_to_the_session_leave_cpu_time_and_waiting_in_one(
     snapshot: SnapshotAssertion,
 ) -> None:
     explanation = explain_synthetic(Spent(user=75.0, waiting=5.0, beside=30.0), Spent(waiting=5.0))

@@ -81,7 +81,7 @@ def test_only_unsure_results_say_what_they_need() -> None:
     assert all((result.needed is None) == (result.verdict != "unsure") for result in judged)
 
 
-def test_the_time_to_add_is_that_of_the_test_alone() -> None:
+def test_the_time_to_add_matches_the_test_alone() -> None:
     unsure = [r.needed for r in results(6, Noise(slice=0.15)) if r.needed]
 
     assert any(needed.extra_s for needed in unsure)

@@ -71,7 +71,7 @@ def profile(
 
 
 def renamed(name: str, new: str) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-    """Return costs and calls in which a function has another name."""
+    """Rename a function in costs and calls."""
     names = {each: new if each == name else each for each in COSTS}
     return (
         {names[each]: own for each, own in COSTS.items()},
@@ -80,7 +80,7 @@ def renamed(name: str, new: str) -> tuple[dict[str, float], dict[tuple[str, str]
 
 
 def inlined(name: str) -> tuple[dict[str, float], dict[tuple[str, str], float]]:
-    """Return costs and calls in which a function of one caller is a part of it."""
+    """Inline a function that has one caller into it."""
     [caller] = [each for each, callee in CALLS if callee == name]
     costs = {each: own for each, own in COSTS.items() if each != name}
     costs[caller] += 0.9 * COSTS[name]
@@ -202,7 +202,7 @@ def test_a_function_that_is_new_or_gone_has_no_counterpart() -> None:
     ]
 
 
-def test_what_grew_beside_a_function_without_counterpart_may_be_its_code() -> None:
+def test_functions_that_grew_may_contain_one_without_counterpart() -> None:
     costs = {each: own for each, own in COSTS.items() if each != "cost_path"}
     calls = {pair: count for pair, count in CALLS.items() if "cost_path" not in pair}
     costs["plan"] += 150
@@ -243,7 +243,7 @@ GRAPHS = st.tuples(
 def graph_profile(
     contender: str, costs: Mapping[str, float], calls: Calls, suffix: str = ""
 ) -> Profile:
-    """Return a profile of random functions, half of which have a suffix to their names."""
+    """Return a profile of random functions; half of the names have a suffix."""
 
     def name(plain: str) -> str:
         return plain + suffix if plain in "abcd" else plain
@@ -261,7 +261,7 @@ def graph_profile(
 
 @IN_ANY_TIME
 @given(GRAPHS, GRAPHS)
-def test_changes_add_up_whatever_is_matched(
+def test_changes_add_up_for_any_matching(
     one: tuple[dict[str, float], Calls], other: tuple[dict[str, float], Calls]
 ) -> None:
     before = graph_profile(BASE, *one)

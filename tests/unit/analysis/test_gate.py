@@ -60,7 +60,7 @@ def test_only_what_is_certain_beyond_the_threshold_is_caught(
     assert caught_by(parse_gate("more-work"), report) == "", "nothing was counted"
 
 
-def test_what_is_unsure_fails_nothing() -> None:
+def test_unsure_results_fail_nothing() -> None:
     noisy = analyse(*synthetic_experiment([A, B], ["scan"], shifts={B: 0.95}, blocks=2))
 
     assert {result.verdict for result in noisy.results} == {None, "unsure"}

@@ -46,7 +46,7 @@ EARLY = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, seed=1)
 LATE = measured("late", {"5.7.44": 1.0, "8.0.28": 0.5, "9.5.0": 0.5}, seed=2)
 
 
-def test_versions_are_in_their_order_whatever_was_measured_first() -> None:
+def test_versions_are_in_order_for_any_order_of_measuring() -> None:
     line = only_line(measured("all", {"9.5.0": 1.0, "10.1": 1.1, "5.6.51": 2.0}))
 
     assert [version.label for version in line.versions] == ["5.6.51", "9.5.0", "10.1"]
@@ -108,7 +108,7 @@ def test_an_experiment_with_both_comes_before_a_chain() -> None:
     assert points["8.0.28"].through != []
 
 
-def test_versions_that_nothing_leads_to_are_left_out_and_named() -> None:
+def test_versions_that_nothing_leads_to_are_skipped_and_named() -> None:
     apart = measured("apart", {"8.4.0": 1.0, "8.4.6": 0.9}, seed=4)
 
     line = only_line(EARLY, LATE, apart)
@@ -128,7 +128,7 @@ def test_a_contender_without_results_is_no_version() -> None:
     assert [version.label for version in line.versions] == ["5.6.51", "5.7.44"]
 
 
-def test_tests_that_the_base_does_not_have_are_left_out_and_named(
+def test_tests_that_the_base_does_not_have_are_skipped_and_named(
     snapshot: SnapshotAssertion,
 ) -> None:
     early = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, tests=["scan"])
@@ -253,7 +253,7 @@ def test_by_size_alone_the_bands_say_what_is_a_change(snapshot: SnapshotAssertio
     assert wide.notes == snapshot
 
 
-def test_what_stands_above_noise_is_never_by_size_alone(snapshot: SnapshotAssertion) -> None:
+def test_changes_above_noise_are_never_by_size_alone(snapshot: SnapshotAssertion) -> None:
     line = only_line(LATE)
 
     changes = [c for series in (*line.tests, *line.groups) for c in series.change_points]
@@ -287,14 +287,14 @@ def test_rates_of_different_units_are_not_compared() -> None:
     assert [series.name for series in line.tests] == ["hot-points"]
 
 
-def test_changes_are_told_in_bands(snapshot: SnapshotAssertion) -> None:
+def test_changes_are_reported_in_bands(snapshot: SnapshotAssertion) -> None:
     line = only_line(LATE)
 
     assert line.changes[0].title == snapshot
     assert line.changes[0].clauses == snapshot
 
 
-def test_a_group_that_some_versions_do_not_have_is_told_from_one_that_has_it_to_the_next(
+def test_a_group_that_some_versions_do_not_have_is_distinguished_from_one_that_has_it_to_the_next(
     snapshot: SnapshotAssertion,
 ) -> None:
     both = measured("both", {"5.6": 1.0, "8.0": 0.5}, tests=["scan"])
@@ -319,7 +319,7 @@ def test_dbms_have_histories_of_their_own() -> None:
     assert [(line.line, line.base) for line in lines] == [("mysql", "5.6.51"), ("postgres", "15.8")]
 
 
-def test_what_has_one_version_is_named(snapshot: SnapshotAssertion) -> None:
+def test_versions_that_all_share_are_named(snapshot: SnapshotAssertion) -> None:
     alone = measured("alone", {"11.4": 1.0}, dbms="mariadb", seed=9)
 
     history = history_of(experiments(EARLY, alone), choice())
@@ -338,7 +338,7 @@ def test_what_has_one_version_is_named(snapshot: SnapshotAssertion) -> None:
         ({"Cores": "4 logical"}, False),
     ],
 )
-def test_what_makes_hosts_the_same(changed: dict[str, str], same: bool) -> None:  # noqa: FBT001
+def test_equal_facts_make_hosts_the_same(changed: dict[str, str], same: bool) -> None:  # noqa: FBT001
     other = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, host=HOST | changed, seed=2)
 
     lines = history_of(experiments(EARLY, other), choice()).lines
@@ -346,14 +346,14 @@ def test_what_makes_hosts_the_same(changed: dict[str, str], same: bool) -> None:
     assert len(lines) == (1 if same else 2)
 
 
-def test_it_is_told_what_of_a_host_has_changed(snapshot: SnapshotAssertion) -> None:
+def test_it_is_reported_what_of_a_host_has_changed(snapshot: SnapshotAssertion) -> None:
     early = measured("early", {"5.6.51": 1.0, "5.7.44": 0.8}, host=HOST | {"Kernel": "6.1"})
     late = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, host=HOST | {"Kernel": "6.9"})
 
     assert only_line(early, late).notes == snapshot
 
 
-def test_hosts_that_nobody_recorded_are_one_only_on_the_users_word() -> None:
+def test_unrecorded_hosts_are_one_only_if_the_user_says_so() -> None:
     early = single_runs("early", {"5.6": 1.0, "5.7": 0.8}, host={})
     late = single_runs("late", {"5.7": 1.0, "8.0": 0.5}, host={})
 
@@ -392,7 +392,7 @@ def test_a_host_is_meant_by_words_of_its_facts() -> None:
     assert is_host(nowhere, "unrecorded")
 
 
-def test_experiments_with_other_amounts_of_data_are_apart() -> None:
+def test_experiments_with_other_amounts_of_data_are_separate() -> None:
     manifest, slices = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, seed=2)
     manifest.method.rows = 5_000_000
 
@@ -402,7 +402,7 @@ def test_experiments_with_other_amounts_of_data_are_apart() -> None:
     assert sorted(rows) == [["100,000"], ["5,000,000"]]
 
 
-def test_one_row_or_partition_is_not_told_in_the_plural(snapshot: SnapshotAssertion) -> None:
+def test_one_row_or_partition_is_not_reported_in_the_plural(snapshot: SnapshotAssertion) -> None:
     manifest, slices = measured("late", {"5.7.44": 1.0, "9.5.0": 0.5}, seed=2)
     manifest.method.tables, manifest.method.rows = 2, 1
 
@@ -419,7 +419,7 @@ def test_the_same_ratio_of_several_experiments_is_weighted_by_its_intervals() ->
     assert ratio.half_width is not None and ratio.half_width < 0.0201
 
 
-def test_experiments_that_disagree_make_nobody_sure() -> None:
+def test_experiments_that_disagree_are_unsure() -> None:
     ratio = combined([Chained(0.0, 0.001, ("a",)), Chained(0.2, 0.001, ("b",))])
 
     assert ratio.log == pytest.approx(0.1)

@@ -42,7 +42,7 @@ def ratios_of(series: Series) -> list[float]:
     return [point.work.ratio.value for point in series.points if point.work is not None]
 
 
-def test_work_stands_beside_throughput() -> None:
+def test_work_is_next_to_throughput() -> None:
     line = line_of(counted("one", {"8.0": 1.0, "8.4": 1.2}))
 
     work = work_of(line, "point-query")

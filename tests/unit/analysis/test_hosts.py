@@ -18,12 +18,12 @@ from slowdust.analysis.stored import read_stored
 from slowdust.analysis.work import counts_by_step, judge_work
 from slowdust.merge.merge import merge
 from slowdust.stats.blocks import BlockRatios
+from slowdust.stats.common_shift import find_host_outliers
 from slowdust.stats.estimate import estimate_all, relate
 from slowdust.stats.hosts import ONE_HOST, Hosts, Students
 from slowdust.stats.location import Location
 from slowdust.stats.mixture import Mixture
 from slowdust.stats.relative import Relative
-from slowdust.stats.together import disagreements
 from slowdust.stats.verdict import judge_cells
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import Counting
@@ -100,7 +100,7 @@ def test_one_host_is_estimated_exactly_as_without_hosts() -> None:
     assert hosts_of(manifest) == ONE_HOST
 
 
-def test_what_hosts_do_differently_widens_the_interval() -> None:
+def test_variation_between_hosts_widens_the_interval() -> None:
     effects = np.array([[0.03, 0.02, 0.04, -0.03], [-0.03, -0.02, -0.04, 0.03], [0.0] * 4])
     cells, hosts = _cells(effects)
     apart = estimate_all(cells, hosts=hosts)
@@ -161,7 +161,7 @@ def test_a_host_that_differs_in_one_test_is_named_with_its_probability() -> None
     effects = np.zeros((6, 4))
     effects[2, 1] = math.log(0.9)
     cells, hosts = _cells(effects)
-    [found] = disagreements(estimate_all(cells, hosts=hosts), 0.03)
+    [found] = find_host_outliers(estimate_all(cells, hosts=hosts), 0.03)
     assert (found.host, found.step and found.step.test, found.tests) == ("h2", "t1", 1)
     assert found.ratio == pytest.approx(0.9, abs=0.01)
     assert 0 < found.chance < 0.05
@@ -172,14 +172,14 @@ def test_a_host_that_differs_in_all_tests_is_named_once() -> None:
     effects = np.zeros((3, 5))
     effects[1] = math.log(0.9)
     cells, hosts = _cells(effects)
-    [found] = disagreements(estimate_all(cells, hosts=hosts), 0.03)
+    [found] = find_host_outliers(estimate_all(cells, hosts=hosts), 0.03)
     assert (found.host, found.step, found.tests) == ("h1", None, 5)
 
 
 def test_no_host_is_named_where_all_are_alike() -> None:
     for seed in range(3):
         cells, hosts = _cells(np.zeros((4, 4)), seed)
-        assert disagreements(estimate_all(cells, hosts=hosts), 0.03) == []
+        assert find_host_outliers(estimate_all(cells, hosts=hosts), 0.03) == []
 
 
 def test_a_verdict_over_models_of_cpus_is_one_that_each_has() -> None:
@@ -270,7 +270,7 @@ def test_replicates_on_equal_hosts_agree_with_one_host(
     assert report.notes[0] == snapshot
 
 
-def test_tests_on_one_host_are_told_from_those_on_several(
+def test_tests_on_one_host_are_distinguished_from_those_on_several(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     tests = {"alpha": ["scan", "point-query"], "beta": ["scan", "hot-points"]}
@@ -282,7 +282,7 @@ def test_tests_on_one_host_are_told_from_those_on_several(
     assert len(_result(report, "scan").hosts) == 2
 
 
-def test_what_is_next_for_hosts_of_a_fleet_is_no_merge(
+def test_the_next_command_for_hosts_of_a_fleet_is_no_merge(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     fleet = tmp_path / "night.fleet/hosts"
@@ -354,7 +354,7 @@ def test_whole_long_steps_with_one_pair_on_each_host_have_an_interval() -> None:
         assert estimate.incarnations == 3
 
 
-def test_a_host_with_one_block_is_left_out_of_the_ratio() -> None:
+def test_a_host_with_one_block_is_excluded_from_the_ratio() -> None:
     cells, hosts = _cells(np.zeros((3, 2)))
     short = replace(
         cells[0],

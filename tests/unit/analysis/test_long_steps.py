@@ -1,4 +1,4 @@
-"""Intervals of long steps, of which an incarnation has one pair: the truth is known."""
+"""Intervals of long steps, one pair a start: the truth is known."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_intervals_hold_for_four_contenders_that_share_their_base() -> None:
     assert covered(together(simulated(60, PairNoise(0.03), 3, contenders=4))) >= 0.92
 
 
-def test_two_incarnations_do_not_give_the_width_of_one_degree_of_freedom() -> None:
+def test_two_starts_do_not_give_the_width_of_one_degree_of_freedom() -> None:
     widths = [half_width(estimate) for estimate in together(simulated(40, PairNoise(0.01), 2))]
 
     # Student's t over two pairs of 1% has a median half-width of 6%.
@@ -121,7 +121,7 @@ def test_pairs_that_agree_wholly_do_not_divide_by_zero() -> None:
     assert 0 < half_width(estimate) < 0.2
 
 
-def test_an_incarnation_that_is_missing_counts_for_nothing() -> None:
+def test_a_start_that_is_missing_counts_for_nothing() -> None:
     two, three = estimate_all([pairs(0.02, 0.04), pairs(0.02, 0.03, 0.04, test="l.x")])
 
     assert two.ratio == pytest.approx(three.ratio)
@@ -137,7 +137,7 @@ def test_calm_neighbours_make_a_step_surer() -> None:
     )
 
 
-def test_slices_and_long_steps_tell_each_other_nothing() -> None:
+def test_slices_and_long_steps_are_independent() -> None:
     rng = np.random.default_rng(1)
     rates = synthetic_rates(np.zeros((4, 2)), noise=Noise(), incarnations=2, blocks=8, rng=rng)
     short = synthetic_ratios(rates, 2)
@@ -149,7 +149,7 @@ def test_slices_and_long_steps_tell_each_other_nothing() -> None:
     assert [mixed[0], mixed[-1]] == estimate_all(long)
 
 
-def test_each_incarnation_gives_a_pair() -> None:
+def test_each_start_gives_a_pair() -> None:
     _, slices = insert_experiment(["a", "b"], ["l.i0", "qr100"], incarnations=3)
 
     for ratios in block_ratios(slices, "a", ["a", "b"]):

@@ -14,7 +14,7 @@ QUIET = Noise(slice=0.001, stolen_share=0.0, drift=0.0, restart=0.0)
 TESTS = ["point-query", "scan"]
 
 
-def test_effects_of_two_axes_are_told_apart() -> None:
+def test_effects_of_two_axes_are_distinguished() -> None:
     names = [f"mysql@9.7.4 fsync={fsync} jit={jit}" for fsync in ("off", "on") for jit in "ab"]
     shifts = {names[1]: 1.1, names[2]: 0.5, names[3]: 0.55}
     report = analyse(*synthetic_experiment(names, TESTS, shifts=shifts, noise=QUIET))

@@ -18,7 +18,7 @@ TESTS = ("point-query", "scan")
 
 
 def judged(**margins: float) -> Report:
-    """An experiment in which both tests are 5% slower."""
+    """An experiment with both tests 5% slower."""
     manifest, slices = synthetic_experiment(
         [A, B], list(TESTS), shifts={B: 0.95}, noise=QUIET, blocks=6
     )

@@ -72,7 +72,7 @@ def test_engines_and_environments_make_a_table_too(field: str) -> None:
     assert len(analyse(manifest, slices).memory) == 2
 
 
-def test_what_was_not_measured_is_absent() -> None:
+def test_unmeasured_values_are_absent() -> None:
     manifest, slices = allocators()
     manifest.contenders[1].buffer_pool_bytes = None
     for record in slices:

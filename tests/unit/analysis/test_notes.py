@@ -40,7 +40,7 @@ def test_versions_of_one_dbms_need_no_note() -> None:
     )
 
 
-def test_different_dbms_are_told_with_what_is_the_same_and_what_is_not(
+def test_different_dbms_are_reported_with_what_is_the_same_and_what_is_not(
     snapshot: SnapshotAssertion,
 ) -> None:
     [note] = notes_about_contenders(infos("postgres@17.6", "mysql@9.7.4", "mysql@5.6.24"))
@@ -55,14 +55,14 @@ def test_configs_of_different_names_are_listed(snapshot: SnapshotAssertion) -> N
     assert note == snapshot
 
 
-def test_different_engines_are_told(snapshot: SnapshotAssertion) -> None:
+def test_different_engines_are_reported(snapshot: SnapshotAssertion) -> None:
     [note] = notes_about_contenders(
         infos("mariadb@10.11", "mariadb@10.11#2", engine=["innodb", "rocksdb"])
     )
     assert note == snapshot
 
 
-def test_engines_that_isolate_differently_are_told(snapshot: SnapshotAssertion) -> None:
+def test_engines_that_isolate_differently_are_reported(snapshot: SnapshotAssertion) -> None:
     levels = [{"log_bin": "off"}, {"transaction_isolation": "READ-COMMITTED"}]
     engines = ["innodb", "rocksdb"]
     notes = notes_about_contenders(
@@ -73,7 +73,7 @@ def test_engines_that_isolate_differently_are_told(snapshot: SnapshotAssertion) 
     assert notes[1] == snapshot
 
 
-def test_what_never_had_settings_has_no_isolation_level() -> None:
+def test_servers_without_settings_have_no_isolation_level() -> None:
     levels = [{}, {"transaction_isolation": "READ-COMMITTED"}]
     engines = ["innodb", "rocksdb"]
     assert (
@@ -100,7 +100,7 @@ def test_a_dbms_without_engines_is_not_another_engine() -> None:
     assert len(notes) == 1
 
 
-def test_allocators_that_nobody_asked_for_are_a_warning(snapshot: SnapshotAssertion) -> None:
+def test_unexpected_allocators_are_a_warning(snapshot: SnapshotAssertion) -> None:
     [note] = notes_about_contenders(
         infos("mysql@5.6.24", "mysql@9.7.4", allocator=["glibc", "tcmalloc"])
     )
@@ -132,12 +132,12 @@ def test_asking_for_something_else_is_not_asking_for_an_allocator(
     assert note == snapshot
 
 
-def test_an_allocator_that_nobody_looked_at_is_not_different() -> None:
+def test_an_unknown_allocator_is_not_different() -> None:
     assert notes_about_contenders(infos("mysql@1", "mysql@2", allocator=["glibc", None])) == []
     assert notes_about_contenders(infos("mysql@1", "mysql@2", allocator=[None, "tcmalloc"])) == []
 
 
-def test_caches_of_different_sizes_are_told(snapshot: SnapshotAssertion) -> None:
+def test_caches_of_different_sizes_are_reported(snapshot: SnapshotAssertion) -> None:
     names = ("mysql@5.6.24", "mysql@9.7.4")
 
     assert notes_about_contenders(infos(*names, buffer_pool_bytes=[136 << 20, 136 << 20])) == []
@@ -146,7 +146,7 @@ def test_caches_of_different_sizes_are_told(snapshot: SnapshotAssertion) -> None
     )
 
 
-def test_of_archived_runs_nobody_knows_whether_machine_and_time_were_the_same(
+def test_archived_runs_may_differ_in_machine_and_time(
     snapshot: SnapshotAssertion,
 ) -> None:
     assert notes_about_single_runs(infos("mysql@8.0", "mysql@9.7")) == []
@@ -155,7 +155,7 @@ def test_of_archived_runs_nobody_knows_whether_machine_and_time_were_the_same(
 
 
 def slices_beside_others(*shares: float) -> list[Slice]:
-    """Return slices of 0.1 s on two CPUs, of which other programs used these shares."""
+    """Return slices of 0.1 s on two CPUs; other programs used these shares of them."""
     records = []
     for share in shares:
         record = synthetic_slice()
@@ -165,13 +165,13 @@ def slices_beside_others(*shares: float) -> list[Slice]:
     return records
 
 
-def test_other_programs_are_told_with_their_share_in_the_slices_they_disturbed(
+def test_other_programs_are_reported_with_their_share_in_the_slices_they_disturbed(
     snapshot: SnapshotAssertion,
 ) -> None:
     assert notes_about_others(slices_beside_others(0.4, 0.01, 0.5, 0.0)) == snapshot
 
 
-def test_other_programs_that_disturbed_few_slices_are_not_told() -> None:
+def test_other_programs_that_disturbed_few_slices_are_not_reported() -> None:
     assert notes_about_others(slices_beside_others(0.9, *[0.0] * 30)) == []
     assert notes_about_others(slices_beside_others(*[0.02] * 30)) == []
 
@@ -188,7 +188,7 @@ def test_a_program_on_the_only_clients_cpu_is_seen_among_many_cpus(
     assert bool(notes_about_others(records)) is is_noted
 
 
-def test_other_programs_that_were_not_measured_are_not_told() -> None:
+def test_other_programs_that_were_not_measured_are_not_reported() -> None:
     record = synthetic_slice()
     record.measured.uses.pop(OTHERS, None)
     assert notes_about_others([record]) == []
@@ -207,7 +207,7 @@ def step_in_chunks(incarnation: int, disk: int, server: int | None) -> Slice:
     return record
 
 
-def test_what_the_disk_wrote_beyond_the_server_is_told_where_it_is_much(
+def test_large_writes_of_others_to_the_disk_are_reported(
     snapshot: SnapshotAssertion,
 ) -> None:
     steps = [step_in_chunks(1, 600 << 20, 500 << 20), step_in_chunks(2, 900 << 20, 300 << 20)]
@@ -228,7 +228,7 @@ def test_writes_of_others_are_unknown_without_the_servers_own_and_without_chunks
     assert notes_about_writes_of_others([unknown, whole]) == []
 
 
-def test_contenders_without_a_server_are_told_with_what_they_lack(
+def test_contenders_without_a_server_are_reported_with_what_they_lack(
     snapshot: SnapshotAssertion,
 ) -> None:
     lite = a_result("sqlite@3.50.2", per_op={"server_cpu_us": 4.0})
@@ -255,7 +255,7 @@ def test_contenders_without_a_server_are_told_with_what_they_lack(
         (["postgres@17.6", "ferretdb@1.24.2"], "SELECT 1 or ping"),
     ],
 )
-def test_a_round_trip_is_that_of_what_was_asked(
+def test_a_round_trip_matches_what_was_asked(
     names: list[str], asked: str, snapshot: SnapshotAssertion
 ) -> None:
     contenders = infos(*names, running=[True, True], round_trip_us=[61.0, 2000.0])
@@ -276,7 +276,7 @@ URL, BUILD = "postgres://ann@db/bench", "postgres@17.6"
 
 
 def steps_by_url(*names: str, chunks: int, incarnations: int = 1) -> Report:
-    """Return the report of long steps on contenders, of which the first ran already."""
+    """Return the report of long steps; the first contender is a running server."""
     manifest, slices = insert_experiment(names, incarnations=incarnations)
     assert manifest.method.steps is not None
     manifest.method.steps.turns = "chunks" if chunks else "whole-steps"
@@ -290,7 +290,7 @@ def steps_by_url(*names: str, chunks: int, incarnations: int = 1) -> Report:
     return analyse(manifest, slices)
 
 
-def test_a_running_server_that_goes_on_in_the_turns_of_others_is_told_once(
+def test_a_running_server_that_cannot_be_suspended_is_reported_once(
     snapshot: SnapshotAssertion,
 ) -> None:
     report = steps_by_url(URL, BUILD, chunks=8)
@@ -298,7 +298,7 @@ def test_a_running_server_that_goes_on_in_the_turns_of_others_is_told_once(
     assert report.method["turns"] == snapshot
 
 
-def test_in_whole_steps_and_alone_no_server_has_to_stand_still(
+def test_no_server_is_suspended_in_whole_steps_and_alone(
     snapshot: SnapshotAssertion,
 ) -> None:
     for report in (

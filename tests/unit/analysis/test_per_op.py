@@ -29,7 +29,7 @@ def test_units() -> None:
     assert per_op["write_kb"] == pytest.approx(2.0)
 
 
-def test_what_no_slice_measured_is_absent() -> None:
+def test_metrics_without_slices_are_absent() -> None:
     record = synthetic_slice()
     del record.measured.uses["server"], record.measured.uses["host"]
 

@@ -89,7 +89,7 @@ def test_small_numbers_raise_no_alarm(name: str) -> None:
     assert len(apart({"s": {name: 0.0}}, {"s": {name: 2 * floor}})) == 1
 
 
-def test_what_a_server_does_not_report_is_not_compared() -> None:
+def test_unreported_facts_are_not_compared() -> None:
     assert apart({"t": {"pages": 100}}, {"t": {"height": 9}, "u": {"pages": 1}}) == []
     assert apart({"t": {"of no table": 100}}, {"t": {"of no table": 900}}) == []
 
@@ -121,7 +121,9 @@ def test_both_sides_of_a_difference_are_in_it() -> None:
         ("server", {"change_buffer_pages": 9000.0}),
     ],
 )
-def test_little_that_preparation_left_is_not_told(subject: str, facts: dict[str, float]) -> None:
+def test_little_that_preparation_left_is_not_reported(
+    subject: str, facts: dict[str, float]
+) -> None:
     assert left_on_both(subject, facts) == []
 
 
@@ -130,7 +132,7 @@ def left_on_both(subject: str, facts: dict[str, float]) -> list[Difference]:
     return differences(records, [contender("a"), contender("b", "18.4")])
 
 
-def test_what_preparation_should_end_is_seen_on_all_servers(snapshot: SnapshotAssertion) -> None:
+def test_pending_maintenance_is_seen_on_all_servers(snapshot: SnapshotAssertion) -> None:
     for subject, facts in (
         ("t", {"pages": 2736.0, "pages_not_all_visible": 2736.0}),
         ("t", {"rows": 1e6, "dead_rows": 2e5}),
@@ -170,14 +172,14 @@ def test_twice_as_many_blocks(snapshot: SnapshotAssertion) -> None:
         (12.0, 10.0, 500, ALIKE, False),  # of a session, not of its operations
     ],
 )
-def test_what_is_other_work(
+def test_other_work_is_recognised(
     own: float, base: float, operations: int, share: float, *, seen: bool
 ) -> None:
     pair = work("b", own, operations), work("a", base, operations)
     assert bool(work_differences(*pair, WORK, share)) is seen
 
 
-def test_the_worst_incarnation_is_named() -> None:
+def test_the_worst_start_is_named() -> None:
     works = [
         work("a", 1.0, 20_000, 1), work("b", 1.5, 20_000, 1),
         work("a", 1.0, 20_000, 2), work("b", 3.0, 20_000, 2),
@@ -226,7 +228,7 @@ def test_page_reads_count_only_where_nothing_writes() -> None:
     assert work_differences(own, base, WORK_OF_READS, ALIKE)
 
 
-def test_what_all_servers_have_alike_is_noted_as_unfinished(snapshot: SnapshotAssertion) -> None:
+def test_unfinished_preparation_of_all_servers_is_noted(snapshot: SnapshotAssertion) -> None:
     names = ["postgres@17.6", "postgres@17.6#2"]
     manifest, slices = synthetic_experiment(names, ["point-query"])
     manifest.preparations = [prepared(name, table(2736, 2736)) for name in names]

@@ -70,7 +70,7 @@ def test_a_failed_contender_leaves_the_others_their_blocks() -> None:
     assert (whole.blocks, whole.incomplete) == (1, 0)
 
 
-def test_blocks_of_two_incarnations_stay_apart() -> None:
+def test_blocks_of_two_starts_stay_separate() -> None:
     slices = block({"a": [1.0, 1.0], "b": [2.0, 2.0]}, incarnation=2) + block(
         {"a": [1.0, 1.0], "b": [4.0, 4.0]}, incarnation=1
     )

@@ -1,4 +1,4 @@
-"""Rows and pages of statements beside the base's."""
+"""Rows and pages of statements compared with the base's."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def of(report: Report, contender: str, test: str) -> Result:
     return next(r for r in report.results if (r.contender, r.test) == (contender, test))
 
 
-def test_what_was_not_measured_is_absent() -> None:
+def test_unmeasured_values_are_absent() -> None:
     report = judged(archived(OLD, "scan.range100", 10.0), archived(NEW, "scan.range100", 12.0))
     for contender in (OLD, NEW):
         result = of(report, contender, "scan.range100")
@@ -88,7 +88,7 @@ def test_results_are_counted_by_bands_where_there_are_no_verdicts(
     [
         # 40 clients, whose events are 16 queries each.
         ("read-only.range10000", UNIT, 8_000.0, 80_000.0, "query"),
-        # 40 clients, each of which reads the 10 million rows of its table.
+        # 40 clients; each reads the 10 million rows of its table.
         ("scan", "thousand rows/s", 100_000.0, 4_000_000.0, "thousand rows"),
     ],
 )
@@ -137,7 +137,7 @@ def test_counters_are_relative_per_operation_and_ratios_as_they_are(
     assert notes_about_clock({"GHz": 0.9}) == snapshot
 
 
-def test_what_stands_behind_all_versions_alike_is_left_out() -> None:
+def test_common_suffixes_of_versions_are_omitted() -> None:
     assert short_names([OLD, NEW]) == {OLD: "10.23", NEW: "17.4"}
     allocators = ["mysql@8.0.40:a+je", "mysql@8.0.40:a+tc"]
     assert list(short_names(allocators).values()) == ["8.0.40:a+je", "8.0.40:a+tc"]

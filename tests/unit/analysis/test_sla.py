@@ -38,7 +38,7 @@ def test_the_sla_is_95_percent_of_both_rates(inserts: float, deletes: float, *, 
     assert meets_sla(slices[0]) is met
 
 
-def test_rates_backlog_and_lag_are_told() -> None:
+def test_rates_backlog_and_lag_are_reported() -> None:
     writers = kept(steps(inserts=0.7))
 
     assert writers.target == 1000
@@ -49,7 +49,7 @@ def test_rates_backlog_and_lag_are_told() -> None:
     assert writers.max_lag_s == pytest.approx(0.3 * SECONDS)
 
 
-def test_the_worst_incarnation_counts() -> None:
+def test_the_worst_start_counts() -> None:
     slices = [*steps()[:1], *steps(inserts=0.6)[1:]]
 
     assert [meets_sla(record) for record in slices] == [True, False]

@@ -24,7 +24,7 @@ def role(run: StepRun, name: str) -> RoleReport:
     return role
 
 
-def test_each_contender_and_incarnation_has_its_run_in_order() -> None:
+def test_each_contender_and_start_has_its_run_in_order() -> None:
     report = analyse(*insert_experiment(["a", "b"], ["l.i0", "qr100"], incarnations=2))
 
     assert [(run.test, run.contender, run.incarnation) for run in report.step_runs] == [
@@ -39,7 +39,7 @@ def test_each_contender_and_incarnation_has_its_run_in_order() -> None:
     ]
 
 
-def test_sizes_are_compared_with_those_of_the_base_in_the_same_incarnation() -> None:
+def test_sizes_are_compared_with_those_of_the_base_in_the_same_start() -> None:
     manifest, slices = insert_experiment(["a", "b"], ["l.i0"], incarnations=2)
     sizes = {("a", 1): 100, ("b", 1): 80, ("a", 2): None, ("b", 2): 90}
     for record in slices:
@@ -99,7 +99,7 @@ def test_writers_count_rows_and_queries_statements() -> None:
     assert insert.client_cpu_us == pytest.approx(0.01 * run.seconds * 1e6 / insert.rows)
 
 
-def test_the_schedule_of_a_paced_role_is_told_and_of_no_other() -> None:
+def test_the_schedule_of_a_paced_role_is_reported_and_of_no_other() -> None:
     run = runs("qr1000", overloaded=[Overload("a", "qr1000", inserts=0.5)])[0]
     insert, query = role(run, "insert"), role(run, "query")
 

@@ -88,16 +88,16 @@ def test_each_hold_has_its_tables_and_what_it_costs_each_contender() -> None:
     assert titles_of(summaries) == ["no hold", "hold 60 s"]
     assert [column.test for column in none.absolute.columns] == steps[:2]
     assert [column.test for column in held.absolute.columns] == steps[2:]
-    assert none.beside_hold is None
-    assert held.beside_hold is not None
-    ratios = [[cell.value for cell in row.cells] for row in held.beside_hold.rows]
+    assert none.with_hold is None
+    assert held.with_hold is not None
+    ratios = [[cell.value for cell in row.cells] for row in held.with_hold.rows]
     assert ratios == [pytest.approx([0.5, 1.0], rel=0.05), pytest.approx([1.0, 0.25], rel=0.05)]
 
 
-def test_a_hold_without_the_same_steps_beside_none_is_relative_to_nothing() -> None:
+def test_a_hold_without_the_same_steps_compared_with_none_is_relative_to_nothing() -> None:
     summaries = summary_tables(analyse(*insert_experiment(["a"], ["qr100.hold60"])))
 
-    assert [summary.beside_hold for summary in summaries] == [None]
+    assert [summary.with_hold for summary in summaries] == [None]
     assert titles_of(summaries) == ["hold 60 s"]
     plain = summary_tables(analyse(*insert_experiment(["a"], ["qr100"], clients=[1, 4])))
     assert titles_of(plain) == ["1 client", "4 clients"]
@@ -129,7 +129,8 @@ def test_shades_of_rates_are_the_classic_ones(
 
 
 def test_rates_without_their_writes_do_not_make_a_column() -> None:
-    """The highest is that of those that met the SLA; what missed it is grey, unless the lowest."""
+    """The highest rate is marked among cells that met the SLA; cells that missed it are grey,
+    except the lowest."""
     summary = summary_of(
         a_step("a", 1000.0),
         a_step("b", 2000.0, inserts=50.0),
@@ -163,7 +164,7 @@ def test_bands_of_relative_rates_are_of_what_is_printed(rqps: float, shade: Shad
     assert shades(unsure.relative) == [Shade.PLAIN, Shade.UNSURE]
 
 
-def test_what_missed_its_sla_has_a_rate_and_no_relative_one() -> None:
+def test_steps_that_missed_their_sla_have_a_rate_and_no_relative_one() -> None:
     summary = summary_tables(a_report())[0]
     absolute, relative = (t.rows[1].cells[3] for t in (summary.absolute, summary.relative))
 

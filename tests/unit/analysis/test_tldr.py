@@ -83,7 +83,7 @@ def test_a_sure_difference_stands_before_a_noisy_larger_one(snapshot: SnapshotAs
     assert lines(with_base(noisy, sure)) == snapshot
 
 
-def test_a_verdict_about_all_time_is_told_with_its_ratio(snapshot: SnapshotAssertion) -> None:
+def test_a_verdict_about_all_time_is_reported_with_its_ratio(snapshot: SnapshotAssertion) -> None:
     stalled = a_result(B, rqps=0.99, verdict="slower")
     stalled.basis = "all time"
     stalled.ratio = stalled.all_time = Ratio(0.93, 0.90, 0.96, "slower")
@@ -155,19 +155,21 @@ def test_a_partial_cause_is_called_partial(snapshot: SnapshotAssertion) -> None:
 
 
 @pytest.mark.parametrize(
-    ("rqps", "verdict", "work", "moved", "ending"),
+    ("rqps", "verdict", "work", "moved"),
     [
-        (0.5, "more", 2.0, {"server_cpu_us": 95.0}, "2.00X more instructions per operation "
-         "(server CPU per operation up 1.9X)"),
-        (0.5, "more", 2.0, {}, "2.00X more instructions per operation"),
-        (0.5, "more", 2.0, {"cs": 5.0}, "2.00X more instructions per operation, and context "
-         "switches per operation are up 2.5X, which points to more waiting"),
-        (1.5, "more", 2.0, {}, "no measured cause; 2.0X more work"),
-        (0.5, "same", 1.0, {}, "no measured cause"),
+        (0.5, "more", 2.0, {"server_cpu_us": 95.0}),
+        (0.5, "more", 2.0, {}),
+        (0.5, "more", 2.0, {"cs": 5.0}),
+        (1.5, "more", 2.0, {}),
+        (0.5, "same", 1.0, {}),
     ],
-)  # fmt: skip
-def test_counted_work_is_told_where_the_time_has_no_parts(
-    rqps: float, verdict: Amount, work: float, moved: dict[str, float], ending: str
+)
+def test_counted_work_is_reported_where_the_time_has_no_parts(
+    rqps: float,
+    verdict: Amount,
+    work: float,
+    moved: dict[str, float],
+    snapshot: SnapshotAssertion,
 ) -> None:
     ours = PerOperation({**OF_BASE, **moved})
     result = a_result(
@@ -186,9 +188,7 @@ def test_counted_work_is_told_where_the_time_has_no_parts(
         incarnations=3,
     )
 
-    [line] = lines(with_base(result))
-
-    assert line.endswith(f"; {ending}")
+    assert lines(with_base(result)) == snapshot
 
 
 def test_a_different_plan_is_the_explanation(snapshot: SnapshotAssertion) -> None:
@@ -198,7 +198,7 @@ def test_a_different_plan_is_the_explanation(snapshot: SnapshotAssertion) -> Non
     assert lines(with_base(result)) == snapshot
 
 
-def test_a_failed_contender_is_told_and_not_compared(snapshot: SnapshotAssertion) -> None:
+def test_a_failed_contender_is_reported_and_not_compared(snapshot: SnapshotAssertion) -> None:
     results = with_base(a_result(B, rqps=1.0, verdict="same"))
 
     sentences = describe(results, [A, B, C], {C: "did not start\nFATAL: no\n"})
@@ -232,7 +232,7 @@ def test_one_contender_alone(snapshot: SnapshotAssertion) -> None:
     assert last == snapshot
 
 
-def test_a_busy_client_and_errors_are_told(snapshot: SnapshotAssertion) -> None:
+def test_a_busy_client_and_errors_are_reported(snapshot: SnapshotAssertion) -> None:
     results = with_base(a_result(B, rqps=1.0, verdict="same", busiest=0.97, errors=3))
 
     assert limits(report_of(results, B)) == snapshot

@@ -1,4 +1,4 @@
-"""Totals beside what is typical: stalls that a trimmed mean does not see."""
+"""Totals compared with typical values: stalls that a trimmed mean does not see."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def simulated(count: int, noise: Noise, incarnations: int = 3) -> list[list[Esti
 
 
 def stalling(share_of_speed: float, *, every: int) -> list[Slice]:
-    """Slices of two equal contenders, of which b has an operation that waits in some slices."""
+    """Slices of two equal contenders; in some slices of b an operation waits."""
     _, slices = synthetic_experiment(
         ["a", "b"], ["point-query"], noise=QUIET, incarnations=3, blocks=20
     )
@@ -87,7 +87,7 @@ def test_a_contender_that_did_nothing_but_in_one_block_has_a_ratio_that_says_lit
     assert location.squares > 1
 
 
-def test_a_silent_incarnation_is_in_the_ratio_of_all() -> None:
+def test_a_silent_start_is_in_the_ratio_of_all() -> None:
     calm, silent = np.full((4, 2), 100.0), np.array([[0.0, 100.0]] * 4)
 
     locations = totals_by_incarnation({number: block_totals(calm) for number in range(1, 6)})
@@ -108,7 +108,7 @@ def test_a_contender_that_never_did_anything_has_no_ratio() -> None:
 
 
 @pytest.mark.parametrize("silent", [(3,), (1, 2)])
-def test_a_contender_that_was_silent_for_an_incarnation_is_not_the_same(
+def test_a_contender_that_was_silent_for_a_start_is_not_the_same(
     silent: tuple[int, ...],
     snapshot: SnapshotAssertion,
 ) -> None:

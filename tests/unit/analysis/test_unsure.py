@@ -5,7 +5,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.model import Needed, Noise, Report, Result
 from slowdust.analysis.results.needed import time_to_decide
-from slowdust.analysis.results.noise import noise_of
+from slowdust.analysis.results.noise import measure_noise
 from slowdust.analysis.stored import analyse
 from slowdust.analysis.story.unsure import what_decides, why_so_little
 from slowdust.ratios import Ratio
@@ -37,7 +37,7 @@ def report(noise: Noise | None, *results: Result) -> Report:
     )
 
 
-def test_what_would_decide_a_result(snapshot: SnapshotAssertion) -> None:
+def test_starts_and_slices_that_would_decide_a_result(snapshot: SnapshotAssertion) -> None:
     assert what_decides(needing(8, 1200)) == snapshot
     assert what_decides(needing(8)) == snapshot
     assert what_decides(needing(20, more=True)) == snapshot
@@ -72,13 +72,13 @@ def test_the_noise_is_reported_where_little_is_decided(
     assert why_so_little(report(noise, decided, *needs)) == snapshot
 
 
-def test_noise_that_was_not_measured_is_absent(snapshot: SnapshotAssertion) -> None:
+def test_unseen_events_are_not_reported(snapshot: SnapshotAssertion) -> None:
     calm = Noise(slices=0.02, restarts=0.001, other_cpu=0.01)
 
     assert why_so_little(report(calm, needing(20, more=True))) == snapshot
 
 
-def test_a_calibration_is_advised_without_a_forecast(snapshot: SnapshotAssertion) -> None:
+def test_the_command_is_printed_without_a_forecast(snapshot: SnapshotAssertion) -> None:
     result = a_result(B, rqps=1.0, verdict="unsure")
     assert result.needed is None
 
@@ -92,7 +92,7 @@ def test_a_busy_host_is_reported_for_results_without_intervals(snapshot: Snapsho
     assert why_so_little(report(Noise(other_cpu=0.5), result)) == snapshot
 
 
-def test_noise_is_absent_where_most_results_are_decided_or_none_was_measured() -> None:
+def test_where_most_is_decided_or_noise_was_not_seen_it_is_skipped() -> None:
     decided = [a_result(B, test=f"t{n}", rqps=0.8, verdict="slower") for n in range(3)]
 
     assert why_so_little(report(Noise(), *decided, needing(2))) == []
@@ -101,14 +101,14 @@ def test_noise_is_absent_where_most_results_are_decided_or_none_was_measured() -
 
 
 @pytest.mark.parametrize(("slices", "restart"), [(0.02, 0.02), (0.10, 0.0)])
-def test_noise_is_that_of_the_experiment(slices: float, restart: float) -> None:
+def test_noise_matches_the_experiment(slices: float, restart: float) -> None:
     noise = synthetic.Noise(
         slice=slices, tail_freedom=30, stolen_share=0, drift=0.0, restart=restart
     )
     tests = [f"t{number}" for number in range(12)]
     _, records = synthetic_experiment([A, B], tests, noise=noise, incarnations=4, seed=2)
 
-    seen = noise_of(records, [A, B])
+    seen = measure_noise(records, [A, B])
 
     assert seen is not None
     # The median of |difference| of two normal values is 0.674 * sqrt(2) standard deviations.
@@ -118,7 +118,7 @@ def test_noise_is_that_of_the_experiment(slices: float, restart: float) -> None:
     assert seen.restarts == pytest.approx(restart * 2**0.5, abs=0.01)
 
 
-def test_cpu_that_nobody_of_the_experiment_used_is_that_of_others() -> None:
+def test_unaccounted_cpu_time_counts_as_others() -> None:
     _, records = synthetic_experiment([A, B], ["scan"], seed=1)
     for record in records:
         record.measured.uses = {
@@ -134,7 +134,7 @@ def test_cpu_that_nobody_of_the_experiment_used_is_that_of_others() -> None:
             "idle.postgres@17.6": {"cpu_s": 0.1},
         }
 
-    noise = noise_of(records, [A, B])
+    noise = measure_noise(records, [A, B])
 
     assert noise is not None
     assert noise.other_cpu == pytest.approx((1.2 - 0.5 - 0.2 - 0.1) / 2.0)
@@ -145,14 +145,14 @@ def test_cpu_that_nobody_of_the_experiment_used_is_that_of_others() -> None:
         assert seconds is not None
         record.measured.uses["others"] = {"cpu_s": 0.2 * seconds, "cpus": 4}
 
-    noise = noise_of(records, [A, B])
+    noise = measure_noise(records, [A, B])
 
     assert noise is not None
     assert noise.other_cpu == pytest.approx(0.05), "as the note about a result has it"
 
 
 def test_long_steps_have_no_noise_of_slices() -> None:
-    assert noise_of([], [A, B]) is None
+    assert measure_noise([], [A, B]) is None
 
 
 def test_a_noisy_experiment_reports_its_noise(snapshot: SnapshotAssertion) -> None:

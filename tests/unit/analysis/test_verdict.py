@@ -163,7 +163,7 @@ def test_settled_needs_stricter_intervals_and_a_restart() -> None:
     assert settled_alone(replace(same, incarnations=1), MARGIN) == "unsure"
 
 
-def test_what_does_not_pass_the_threshold_is_not_settled() -> None:
+def test_results_below_the_threshold_are_not_settled() -> None:
     found = estimate((1.01, 1.05), difference=(1.001, 1.06), p_value=0.004)
     dull = [estimate((0.9, 1.1), p_value=0.5) for _ in range(20)]
 

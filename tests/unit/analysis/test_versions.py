@@ -80,7 +80,7 @@ def test_a_directory_of_binaries_is_another_release_than_the_published_one() -> 
     assert sorted_releases([own, published]) == [published, own]
 
 
-def test_releases_of_a_line_are_in_order_and_copies_are_apart() -> None:
+def test_releases_of_a_line_are_in_order_and_copies_are_separate() -> None:
     lines = lines_of(
         [
             facts("mysql@9.7.4"),
@@ -104,7 +104,7 @@ def test_releases_of_a_line_are_in_order_and_copies_are_apart() -> None:
         (["aaaa1"], ["18 ./own"]),
     ],
 )
-def test_what_was_built_anew_under_one_name_is_told_apart_and_keeps_its_order(
+def test_rebuilt_directories_of_one_name_are_distinguished_in_order(
     sums: list[str], labels: list[str]
 ) -> None:
     own = [Release("18", "./own", sha256) for sha256 in sums]

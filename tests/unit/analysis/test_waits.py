@@ -1,4 +1,4 @@
-"""Waits of contenders beside the base's, on records whose true times are known."""
+"""Waits of contenders compared with the base's, on records whose true times are known."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ def test_of_several_causes_each_has_its_share(snapshot: SnapshotAssertion) -> No
     assert new.words == snapshot
 
 
-def test_the_same_waits_are_seldom_told_apart() -> None:
+def test_equal_waits_seldom_look_different() -> None:
     random = np.random.default_rng(5)
     events = {"Lock/transactionid": 1000.0, "IO/WalSync": 50.0, "LWLock/BufferMapping": 3.0}
     trials = 150
@@ -69,7 +69,7 @@ def test_an_event_that_the_base_lacks_was_measured_there_as_none() -> None:
     assert new.waits[0].beside.base == 0
 
 
-def test_an_event_that_the_base_cannot_tell_was_not_measured_there() -> None:
+def test_an_event_that_the_base_cannot_report_was_not_measured_there() -> None:
     stage = "stage/sql/waiting for handler commit"
     windows = synthetic_waits({OLD: {"Lock/tuple": 10.0}, NEW: {"Lock/tuple": 10.0, stage: 500.0}})
     for window in windows:
@@ -106,7 +106,7 @@ def test_without_any_source_there_are_still_syncs_and_states() -> None:
     assert old.sessions.asleep_us == {"epoll_wait": pytest.approx(0.9 * old.time_us, rel=0.01)}
 
 
-def test_what_was_not_counted_is_absent() -> None:
+def test_uncounted_values_are_absent() -> None:
     (old,) = waits_of(synthetic_waits({OLD: {"IO/WalSync": 100.0}}), OLD, [OLD])
     assert old.syncs is None
 
@@ -127,7 +127,7 @@ def test_windows_are_paired_by_their_numbers() -> None:
     assert beside.is_certain
 
 
-def test_what_a_commit_contains_is_not_added_to_it(snapshot: SnapshotAssertion) -> None:
+def test_settings_inside_a_commit_are_not_added_to_it(snapshot: SnapshotAssertion) -> None:
     windows = synthetic_waits({OLD: {"LWLock/WALWrite": 900.0, "Lock/tuple": 50.0}}, noise=0.01)
     for window in windows:
         commit = next(wait for wait in window.waits if wait.kind == "commit")
@@ -137,7 +137,9 @@ def test_what_a_commit_contains_is_not_added_to_it(snapshot: SnapshotAssertion) 
     assert "files" not in old.words
 
 
-def test_a_system_call_is_named_where_the_server_tells_little(snapshot: SnapshotAssertion) -> None:
+def test_a_system_call_is_named_where_the_server_reports_little(
+    snapshot: SnapshotAssertion,
+) -> None:
     windows = synthetic_waits({OLD: {"IO/DataFileRead": 10.0}, NEW: {"IO/DataFileRead": 10.0}})
     for window in windows:
         assert window.sessions is not None
@@ -179,7 +181,7 @@ def queued(slower_queue: float) -> list[WaitWindow]:
     return windows
 
 
-def test_a_longer_queue_for_a_cpu_is_named_beside_the_waits_that_contain_it(
+def test_a_longer_queue_for_a_cpu_is_named_next_to_the_waits_that_contain_it(
     snapshot: SnapshotAssertion,
 ) -> None:
     _, new = waits_of(queued(1020.0), OLD, [OLD, NEW])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -36,6 +37,11 @@ def slowdust(
         return printed.out + (printed.err if code else "")
 
     return call
+
+
+def mentions(text: str, *parts: str) -> bool:
+    """Return whether a line of the text has all parts, in this order."""
+    return re.search(".*".join(map(re.escape, parts)), text) is not None
 
 
 def report(slowdust: Slowdust, name: str) -> dict[str, Any]:

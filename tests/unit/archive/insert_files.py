@@ -60,7 +60,7 @@ def client_output(
     queries: Sequence[int] | None = None,
     deletes: Sequence[int] | None = None,
 ) -> bytes:
-    """Return the output of a client that inserts, queries and deletes so much in each second."""
+    """Return the output of a client; each argument has the operations of each second."""
     nothing = [0] * len(inserts)
     queries, deletes = queries or nothing, deletes or nothing
     columns = (

@@ -1,5 +1,4 @@
-"""The archive of published runs, where it lies beside the project: tests that need it skip
-elsewhere."""
+"""The archive of published runs next to the project: without it, tests that need it skip."""
 
 from __future__ import annotations
 

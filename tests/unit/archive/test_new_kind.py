@@ -26,7 +26,7 @@ from slowdust.exchange import (
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import Printed
 from slowdust.store.slice import SCHEMA, Place, Slice
-from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.command import Slowdust, mentions, report, slowdust
 
 __all__ = ["slowdust"]
 
@@ -160,4 +160,4 @@ def test_other_imports_know_its_files(tmp_path: Path, slowdust: Slowdust) -> Non
     (tmp_path / "archive" / "small.rates").write_text("a 100\n")
     for kind in ("sysbench", "iibench"):
         printed = slowdust("import", kind, "archive", code=1)
-        assert "1 file of the other kind: `slowdust import rates` reads them" in printed
+        assert mentions(printed, "1 file ", "`slowdust import rates`")

@@ -152,7 +152,7 @@ class Registry:
         (self.home / "artifact.jar").write_bytes(jar_of(members))
 
     def publish_packages(self, candidate: str, packages: Mapping[str, bytes]) -> None:
-        """Make apt serve packages, of which each is just the tar archive that it would have."""
+        """Make apt serve packages; each is only the tar archive inside a real one."""
         (self.home / "candidate").write_text(candidate)
         (self.home / "packages").mkdir()
         for name, archive in packages.items():
@@ -177,7 +177,7 @@ class Registry:
         (self.home / "npm-fails").write_text(json.dumps({"error": {"summary": summary}}))
 
     def publish_integrity(self, text: str) -> None:
-        """Make npm tell another hash than that of the package."""
+        """Make npm report a hash that does not match the package."""
         (self.home / "integrity").write_text(text)
 
     def remove_client(self, name: str) -> None:

@@ -198,7 +198,7 @@ def test_the_driver_is_copied_to_where_the_servers_account_can_run_it(
     assert host.read_text() == DRIVER
 
 
-def test_a_crate_that_cannot_be_fetched_is_told(
+def test_a_crate_that_cannot_be_fetched_is_reported(
     sources: Registry, snapshot: SnapshotAssertion
 ) -> None:
     reason = "error: failed to sync\n\nCaused by:\n  no matching package\n  could not connect\n"
@@ -208,20 +208,22 @@ def test_a_crate_that_cannot_be_fetched_is_told(
     assert str(refusal.value) == snapshot
 
 
-def test_a_crate_without_its_file_is_told(sources: Registry, snapshot: SnapshotAssertion) -> None:
+def test_a_crate_without_its_file_is_reported(
+    sources: Registry, snapshot: SnapshotAssertion
+) -> None:
     write(sources, "cargo", CARGO.format(home=sources.home, folder="elsewhere"))
     with pytest.raises(SlowdustError) as error:
         resolve("sqlite", "3.50.2", print)
     assert str(error.value) == snapshot
 
 
-def test_a_failing_compiler_is_told(sources: Registry) -> None:
+def test_a_failing_compiler_is_reported(sources: Registry) -> None:
     (sources.home / "cc-fails").touch()
     with pytest.raises(SlowdustError, match="expected a semicolon"):
         resolve("sqlite", "3.50.2", print)
 
 
-def test_a_missing_compiler_is_told(sources: Registry) -> None:
+def test_a_missing_compiler_is_reported(sources: Registry) -> None:
     sources.remove_client("cc")
     with pytest.raises(SlowdustError, match="needs cc, not installed here"):
         resolve("sqlite", "3.50.2", print)

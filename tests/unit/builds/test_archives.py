@@ -7,7 +7,6 @@ import hashlib
 import http.client
 import http.server
 import io
-import re
 import socket
 import ssl
 import threading
@@ -121,7 +120,7 @@ def cached(open_dir: Path) -> list[str]:
     return [folder.name for folder in folders if not folder.name.endswith(".lock")]
 
 
-def test_archive_with_checksums_beside_it(vendor: Vendor) -> None:
+def test_archive_with_checksums_next_to_it(vendor: Vendor) -> None:
     build = get_mariadb()
     url = f"{vendor.url}/{vendor.mariadb.relative_to(vendor.root)}"
     assert build.facts.source == f"archive {url} sha256 {digest(vendor.mariadb)}"
@@ -142,9 +141,7 @@ def test_archive_without_published_checksum_asks_for_it(vendor: Vendor, open_dir
 
 def test_wrong_checksum_leaves_nothing(vendor: Vendor, open_dir: Path) -> None:
     vendor.publish_checksum("1" * 64)
-    with pytest.raises(
-        SlowdustError, match=r"SHA-256 [0-9a-f]{64} instead of 1111.* was damaged or changed"
-    ):
+    with pytest.raises(SlowdustError, match=r"SHA-256 [0-9a-f]{64} .*1111"):
         get_mariadb()
     with pytest.raises(SlowdustError, match=r"SHA-256 [0-9a-f]{64} instead of 2222"):
         get_mysql(None, "2" * 64)
@@ -161,9 +158,7 @@ def test_checksum_that_is_none(vendor: Vendor, snapshot: SnapshotAssertion) -> N
 
 def test_checksums_without_the_archive(vendor: Vendor, open_dir: Path) -> None:
     (vendor.mariadb.parent / "sha256sums.txt").write_text("0" * 64 + "  other.tar.gz\n")
-    with pytest.raises(
-        SlowdustError, match=r"sha256sums\.txt of its directory has no checksum of mariadb"
-    ):
+    with pytest.raises(SlowdustError, match=r"sha256sums\.txt .*checksum of mariadb"):
         get_mariadb()
     (vendor.mariadb.parent / "sha256sums.txt").unlink()
     with pytest.raises(SlowdustError, match=r"sha256sums\.txt: 404"):
@@ -173,9 +168,7 @@ def test_checksums_without_the_archive(vendor: Vendor, open_dir: Path) -> None:
 
 def test_truncated_download(vendor: Vendor, open_dir: Path) -> None:
     Handler.longer = {vendor.mariadb.name}
-    with pytest.raises(
-        SlowdustError, match=r"the download (ended after \d+ of \d+ bytes|was interrupted)"
-    ):
+    with pytest.raises(SlowdustError, match=r"\d+ of \d+ bytes|interrupted"):
         get_mariadb()
     assert cached(open_dir) == []
 
@@ -210,7 +203,7 @@ def test_connection_that_breaks_is_a_fault_of_the_network(
         return read(response, size)
 
     monkeypatch.setattr(http.client.HTTPResponse, "read", broken)
-    with pytest.raises(SlowdustError, match=r"the download was interrupted: .*bad record mac"):
+    with pytest.raises(SlowdustError, match=r"bad record mac"):
         get_mariadb()
     assert cached(open_dir) == []
 
@@ -263,19 +256,19 @@ def test_file_of_ones_own_needs_no_checksum(vendor: Vendor) -> None:
 def test_url_of_ones_own_needs_one(vendor: Vendor) -> None:
     url = f"{vendor.url}/{vendor.mysql.relative_to(vendor.root)}"
     for spelling in (url, url.replace("http", "HTTP", 1)):
-        with pytest.raises(UsageError, match="needs --sha256 HEX with the archive's SHA-256"):
+        with pytest.raises(UsageError, match="--sha256 HEX"):
             get_mysql(spelling, None)
     assert get_mysql(spelling, digest(vendor.mysql)).facts.version == "8.0.40"
 
 
-def test_secrets_of_a_url_are_not_told(vendor: Vendor, snapshot: SnapshotAssertion) -> None:
+def test_secrets_of_a_url_are_not_printed(vendor: Vendor, snapshot: SnapshotAssertion) -> None:
     place = vendor.mysql.relative_to(vendor.root)
     with_user = f"{vendor.url.replace('://', '://ann:pencil@')}/{place}"
     with pytest.raises(UsageError) as error:
         get_mysql(with_user, digest(vendor.mysql))
     assert str(error.value) == snapshot
     with_token = f"{vendor.url}/{place}?token=pencil"
-    with pytest.raises(UsageError, match=r"\?\*\*\* needs --sha256") as refused:
+    with pytest.raises(UsageError, match=r"\?\*\*\* is a URL: add --sha256") as refused:
         get_mysql(with_token, None)
     assert "pencil" not in str(refused.value)
     with pytest.raises(SlowdustError) as failed:
@@ -285,9 +278,7 @@ def test_secrets_of_a_url_are_not_told(vendor: Vendor, snapshot: SnapshotAsserti
 
 
 def test_archive_of_another_version(vendor: Vendor, open_dir: Path) -> None:
-    with pytest.raises(
-        SlowdustError, match=r"is not mysql@8\.0\.41: its server reports version 8\.0\.40"
-    ):
+    with pytest.raises(SlowdustError, match=r"mysql@8\.0\.41.* 8\.0\.40"):
         get_mysql(str(vendor.mysql), None, "8.0.41")
     assert cached(open_dir) == []
 
@@ -298,10 +289,10 @@ def test_file_that_is_not_there(vendor: Vendor, open_dir: Path, name: str) -> No
         get_mysql(str(open_dir / name), None)
 
 
-def test_zstd_is_told(vendor: Vendor, open_dir: Path) -> None:
+def test_zstd_is_reported(vendor: Vendor, open_dir: Path) -> None:
     archive = open_dir / "mysql.tar.zst"
     archive.write_bytes(b"\x28\xb5\x2f\xfd and so on")
-    with pytest.raises(SlowdustError, match=r"is compressed with zstd.* 'slowdust builds add'"):
+    with pytest.raises(SlowdustError, match=r"zstd.* 'slowdust builds add'"):
         get_mysql(str(archive), None)
 
 
@@ -329,19 +320,14 @@ def test_version_outside_of_the_catalog_is_used_listed_and_removed(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (
-            ["mysql@8.0.40", "mysql@8.0.39", "--sha256", "0" * 64],
-            "2 builds and 1 --sha256: give one for each",
-        ),
-        (
-            ["mysql@5.6.24", "--sha256", "0" * 64],
-            "--sha256 is for archives, and the catalog has none of mysql@5.6.24",
-        ),
-        (["mysql@mine", "--from", "x.tar.gz"], "mysql@mine has no version"),
+        ["mysql@8.0.40", "mysql@8.0.39", "--sha256", "0" * 64],
+        ["mysql@5.6.24", "--sha256", "0" * 64],
+        ["mysql@mine", "--from", "x.tar.gz"],
     ],
 )
-def test_wrong_use(vendor: Vendor, arguments: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(message)):
+def test_wrong_use(vendor: Vendor, arguments: list[str], snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         CliRunner().invoke(command("builds"), ["get", *arguments], catch_exceptions=False)
+    assert str(error.value) == snapshot

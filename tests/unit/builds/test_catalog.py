@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import resolve, sources
 from slowdust.builds.catalog import catalog_of, known_dbms, read_catalog, version_parts
@@ -44,7 +45,7 @@ def test_beginning_of_a_version_is_its_newest_by_number_not_by_text() -> None:
 
 
 def test_a_number_is_not_the_beginning_of_a_longer_number() -> None:
-    with pytest.raises(UsageError, match="not in the catalog"):
+    with pytest.raises(UsageError, match=r"@1\.1"):
         read_catalog(SMALL).find("1.1")
 
 
@@ -74,7 +75,7 @@ def test_unknown_major_names_the_majors(version: str) -> None:
 
 
 def test_unknown_dbms_names_the_close_one() -> None:
-    with pytest.raises(UsageError, match="unknown dbms 'postgress': did you mean postgres"):
+    with pytest.raises(UsageError, match=r"'postgress'.* postgres"):
         catalog_of("postgress")
     with pytest.raises(UsageError, match=r"choose .*postgres"):
         catalog_of("oracle")
@@ -144,41 +145,36 @@ def test_own_catalog_adds_and_replaces(registry: Registry, open_dir: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("[versions", "postgres.toml: "),
-        ("[version]\n", "unknown field `version`"),
-        ('[versions]\n"18.6" = "18.6"', "Expected `object`, got `str`"),
-        ('[versions]\n"18.6" = { mine = "18.6" }', "names a source 'mine' without a 'kind'"),
-        ('[versions]\n"new" = { npm = "18.6" }', "'new' is not a version"),
+        "[versions",
+        "[version]\n",
+        '[versions]\n"18.6" = "18.6"',
+        '[versions]\n"18.6" = { mine = "18.6" }',
+        '[versions]\n"new" = { npm = "18.6" }',
     ],
 )
 def test_own_catalog_that_is_wrong(
-    registry: Registry, open_dir: Path, text: str, message: str
+    registry: Registry, open_dir: Path, text: str, snapshot: SnapshotAssertion
 ) -> None:
     add(open_dir, text)
-    with pytest.raises(UsageError, match=re.escape(message)):
+    with pytest.raises(UsageError) as error:
         catalog_of("postgres")
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize(
-    ("source", "message"),
+    "source",
     [
-        (
-            'kind = "pip"',
-            "unknown kind of source 'pip': "
-            "choose amalgamation, archive, debian, maven, module, npm",
-        ),
-        (
-            'kind = "npm"\npackage = "x"',
-            "wrong options of a source of kind npm: Object missing",
-        ),
-        ('kind = "debian"\nsuite = 7\npackages = []', "Expected `str`, got `int`"),
+        'kind = "pip"',
+        'kind = "npm"\npackage = "x"',
+        'kind = "debian"\nsuite = 7\npackages = []',
     ],
 )
 def test_own_source_that_is_wrong(
-    registry: Registry, open_dir: Path, source: str, message: str
+    registry: Registry, open_dir: Path, source: str, snapshot: SnapshotAssertion
 ) -> None:
     add(open_dir, f'[sources.mine]\n{source}\n[versions]\n"18.6" = {{ mine = "18.6" }}')
-    with pytest.raises(UsageError, match=re.escape(message)):
+    with pytest.raises(UsageError) as error:
         resolve("postgres", "18.6", print)
+    assert str(error.value) == snapshot

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.cli.commands import command
 from slowdust.errors import SlowdustError, UsageError
@@ -59,7 +60,7 @@ def test_add_and_remove_a_directory(registry: Registry, open_dir: Path) -> None:
 
 @pytest.mark.parametrize("name", ["postgres", "postgres@", "@17.6"])
 def test_name_without_version_is_wrong_use(registry: Registry, name: str) -> None:
-    with pytest.raises(UsageError, match=r"write DBMS@VERSION, for example postgres@17\.6"):
+    with pytest.raises(UsageError, match="DBMS@VERSION"):
         invoke("get", name)
 
 
@@ -76,7 +77,7 @@ def test_get_and_remove_an_allocator(
     invoke("remove", "allocator@jemalloc")
     assert rows()["allocator@jemalloc"]["state"] == "available"
     assert not place.exists()
-    with pytest.raises(SlowdustError, match="allocator@jemalloc is not in the cache"):
+    with pytest.raises(SlowdustError, match="allocator@jemalloc"):
         invoke("remove", "allocator@jemalloc")
 
 
@@ -90,13 +91,16 @@ def test_damaged_allocator_is_none_and_can_be_removed(registry: Registry, open_d
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        (["get", "allocator@hoard"], "unknown allocator 'hoard': choose jemalloc, tcmalloc"),
-        (["remove", "allocator@hoard"], "unknown allocator 'hoard'"),
-        (["get", "allocator@jemalloc", "--sha256", "0" * 64], "are for builds: leave them out for"),
+        ["get", "allocator@hoard"],
+        ["remove", "allocator@hoard"],
+        ["get", "allocator@jemalloc", "--sha256", "0" * 64],
     ],
 )
-def test_wrong_use_of_allocators(registry: Registry, arguments: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_wrong_use_of_allocators(
+    registry: Registry, arguments: list[str], snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as error:
         invoke(*arguments)
+    assert str(error.value) == snapshot

@@ -125,7 +125,7 @@ def test_machine_without_apt(registry: Registry, client: str) -> None:
 def test_machine_without_keyring(registry: Registry) -> None:
     publish(registry)
     (registry.home / "keyring.gpg").unlink()
-    with pytest.raises(SlowdustError, match="install the package debian-archive-keyring"):
+    with pytest.raises(SlowdustError, match="debian-archive-keyring"):
         get()
 
 
@@ -135,7 +135,7 @@ def test_machine_whose_apt_knows_no_debian(
     publish(registry)
     (registry.home / "targets").write_text("Ubuntu|Ubuntu|http://ubuntu/\n")
     monkeypatch.setattr("platform.freedesktop_os_release", lambda: {"ID": "ubuntu"})
-    with pytest.raises(SlowdustError, match="set SLOWDUST_DEBIAN_MIRROR to one"):
+    with pytest.raises(SlowdustError, match="SLOWDUST_DEBIAN_MIRROR"):
         get()
 
 
@@ -220,7 +220,7 @@ def test_allocator_is_fetched_once(registry: Registry, open_dir: Path, make_tar:
     assert allocators.library("jemalloc", print) == path
     path.chmod(0o644)
     path.write_bytes(b"another")
-    with pytest.raises(SlowdustError, match="has changed since it was fetched"):
+    with pytest.raises(SlowdustError, match=r"jemalloc.* changed"):
         allocators.library("jemalloc", print)
 
 

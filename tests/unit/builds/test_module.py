@@ -47,7 +47,7 @@ def go(registry: Registry) -> Registry:
 
 
 def refusal(go: Registry, file: str, text: str) -> str:
-    """What is said where `go` fails so."""
+    """The error if `go` fails like this."""
     (go.home / file).write_text(text)
     with pytest.raises(SlowdustError) as error:
         resolve("ferretdb", "1.24.2", print)
@@ -74,7 +74,7 @@ def test_a_module_is_fetched_and_compiled_once(go: Registry) -> None:
     assert go.calls() == calls, "it is in the cache"
 
 
-def test_a_module_that_cannot_be_had_is_told_in_one_line(go: Registry) -> None:
+def test_a_module_that_cannot_be_had_is_reported_in_one_line(go: Registry) -> None:
     answer = '{\n\t"Error": "reading https://proxy/x.info: 403\\n\\tserver: \\"not here\\""\n}\n'
     assert refusal(go, "module-fails", answer) == (
         f"cannot get ferretdb@1.24.2: tried Go module {MODULE} "
@@ -82,17 +82,17 @@ def test_a_module_that_cannot_be_had_is_told_in_one_line(go: Registry) -> None:
     )
 
 
-def test_a_module_that_it_needs_and_that_cannot_be_had_is_told(go: Registry) -> None:
+def test_a_module_that_it_needs_and_that_cannot_be_had_is_reported(go: Registry) -> None:
     messages = "go: downloading go.uber.org/zap v1.27.0\ngo: go.uber.org/zap: checksum mismatch\n"
     assert refusal(go, "others-fail", messages).endswith("(go: go.uber.org/zap: checksum mismatch)")
 
 
-def test_a_failing_compiler_is_told(go: Registry) -> None:
+def test_a_failing_compiler_is_reported(go: Registry) -> None:
     messages = "# github.com/FerretDB/FerretDB/cmd\n./main.go:2:15: undefined: y\n"
     assert refusal(go, "build-fails", messages).endswith("(go: ./main.go:2:15: undefined: y)")
 
 
-def test_a_missing_go_is_told(go: Registry) -> None:
+def test_a_missing_go_is_reported(go: Registry) -> None:
     go.remove_client("go")
-    with pytest.raises(SlowdustError, match=r"\(go is not installed\)"):
+    with pytest.raises(SlowdustError, match=r"\bgo\b.* installed"):
         resolve("ferretdb", "1.24.2", print)

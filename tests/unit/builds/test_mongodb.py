@@ -35,7 +35,7 @@ def server(version: str) -> bytes:
 def vendor(
     registry: Registry, open_dir: Path, make_tar: MakeTar, monkeypatch: pytest.MonkeyPatch
 ) -> Path:
-    """The directory of an archive with the file of its checksum beside it."""
+    """The directory of an archive and its checksum file."""
     folder = open_dir / "vendor"
     folder.mkdir()
     top = ARCHIVE.removesuffix(".tgz")
@@ -48,7 +48,7 @@ def vendor(
     return folder
 
 
-def test_each_archive_has_its_checksum_beside_it(vendor: Path) -> None:
+def test_each_archive_has_its_checksum_next_to_it(vendor: Path) -> None:
     build = resolve("mongodb", "7.0.14", print)
     assert (build.version, build.facts.version) == ("7.0.14", "7.0.14")
     assert build.server == build.root / "bin/mongod"
@@ -63,7 +63,7 @@ def test_an_archive_with_another_checksum_is_refused(vendor: Path) -> None:
 
 def test_checksums_of_another_archive_are_none(vendor: Path) -> None:
     (vendor / f"{ARCHIVE}.sha256").write_text(f"{'0' * 64}  other.tgz\n")
-    with pytest.raises(SlowdustError, match=f"{ARCHIVE}.sha256 of its directory has no checksum"):
+    with pytest.raises(SlowdustError, match=f"{ARCHIVE}.sha256 .*checksum"):
         resolve("mongodb", "7.0.14", print)
 
 
@@ -83,7 +83,7 @@ def test_archives_have_the_names_of_their_series(version: str, archive: str) -> 
 
 @pytest.mark.parametrize("version", ["3.0.15", "3.4.24"])
 def test_versions_with_another_protocol_are_not_in_the_catalog(version: str) -> None:
-    with pytest.raises(UsageError, match=r"the versions of mongodb 3 are 3\.6\.1"):
+    with pytest.raises(UsageError, match=r"mongodb 3 .*3\.6\.1"):
         catalog_of("mongodb").find(version)
 
 

@@ -64,14 +64,14 @@ def test_another_process_learns_of_them_by_a_file(
         resolved()
 
 
-def test_what_is_missing_or_altered_is_refused(given: PushedBuild, open_dir: Path) -> None:
+def test_missing_and_altered_files_are_refused(given: PushedBuild, open_dir: Path) -> None:
     folder = open_dir / "host" / given.folder
     with known([given]):
         (folder / LOG).write_text("compiled at another time")
         assert resolved() == given.facts, "a log is no content"
         (folder / "binaries" / "added").write_text("")
-        with pytest.raises(SlowdustError, match="does not match the checksum"):
+        with pytest.raises(SlowdustError, match="checksum"):
             resolved()
         shutil.rmtree(folder)
-        with pytest.raises(SlowdustError, match="is not in"):
+        with pytest.raises(SlowdustError, match="is missing in"):
             resolved()

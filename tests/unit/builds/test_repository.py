@@ -64,13 +64,13 @@ def test_export_has_the_files_of_the_commit(repository: Path, open_dir: Path) ->
 
 
 def test_commit_that_is_absent(repository: Path, open_dir: Path) -> None:
-    with pytest.raises(UsageError, match=r"no commit three; the newest names in it are .*two"):
+    with pytest.raises(UsageError, match=r" three.*two"):
         at(repository, "three")
-    with pytest.raises(UsageError, match="it does not exist"):
+    with pytest.raises(UsageError, match="/absent"):
         at(open_dir / "absent", "one")
     with pytest.raises(SlowdustError, match="not a git repository"):
         at("/", "one")
-    with pytest.raises(UsageError, match="give --repo"):
+    with pytest.raises(UsageError, match="add --repo"):
         commit_of(None, "git:one", print)
     with pytest.raises(UsageError, match="no commit --all"):
         at(repository, "--all")

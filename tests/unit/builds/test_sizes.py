@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.analysis.sizes import report_of
-from slowdust.builds.sizes import chosen_builds, sizes_of_tree
+from slowdust.builds.sizes import chosen_builds, measure_tree
 from slowdust.errors import UsageError
 from slowdust.formats.elf import is_static, read_sizes
 from slowdust.report.formats import SIZES, render_as
@@ -30,7 +30,7 @@ int main(void) { return used(); }
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small program with symbols and debug information, beside its object file."""
+    """A small program with symbols and debug information, and its object file."""
     require("cc")
     folder = tmp_path_factory.mktemp("tree")
     (folder / "a.c").write_text(SOURCE)
@@ -41,7 +41,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @needs("strip")
-def test_sizes_are_those_that_binutils_tell(program: Path, tmp_path: Path) -> None:
+def test_sizes_match_binutils(program: Path, tmp_path: Path) -> None:
     sizes, _ = read_sizes(program)
     stripped = tmp_path / "stripped"
     subprocess.run(["strip", "--strip-all", "-o", stripped, program], check=True)
@@ -61,7 +61,7 @@ def test_symbols_are_counted_where_there_are_any(program: Path, tmp_path: Path) 
     assert 2 <= sizes.functions < sizes.symbols
     assert "libc.so.6" in needed
     (tmp_path / "text").write_text("no program")
-    with pytest.raises(ValueError, match="not an ELF file"):
+    with pytest.raises(ValueError, match="ELF"):
         read_sizes(tmp_path / "text")
 
 
@@ -77,7 +77,7 @@ def test_a_build_tree_is_summed_up_by_directory(program: Path) -> None:
     tree = program.parent
     (tree / "notes.o").write_text("no object file")
     (tree / "empty.a").write_bytes(b"!<arch>\n")
-    sizes = sizes_of_tree(tree)
+    sizes = measure_tree(tree)
     size = (tree / "sub/a.o").stat().st_size
     assert (sizes.total.objects, sizes.total.object_bytes) == (1, size)
     assert [(f.path, f.objects, f.libraries) for f in sizes.folders] == [("sub", 1, 0), (".", 0, 1)]
@@ -85,8 +85,8 @@ def test_a_build_tree_is_summed_up_by_directory(program: Path) -> None:
 
 
 def test_a_directory_without_objects_is_no_build_tree(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no build tree"):
-        sizes_of_tree(tmp_path)
+    with pytest.raises(UsageError, match="is not a build tree"):
+        measure_tree(tmp_path)
 
 
 def build(version: str, size: int, source: str, functions: int | None = 1000) -> BuildSizes:
@@ -143,5 +143,5 @@ def test_patterns_name_builds_in_the_order_of_versions() -> None:
     names = [build.name for build in chosen_builds(["postgres@1[78].*", "mysql@5.6.24"])]
     assert names[0] == "mysql@5.6.24"
     assert names.index("postgres@17.6") < names.index("postgres@17.10")
-    with pytest.raises(UsageError, match="no build is called oracle@"):
+    with pytest.raises(UsageError, match="oracle@"):
         chosen_builds(["postgres@17.6", "oracle@*"])

@@ -12,10 +12,10 @@ from slowdust.builds import cache
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "TELL_EVERY", 0.02)
+    monkeypatch.setattr(cache, "POLL_EVERY", 0.02)
 
 
-def test_it_is_told_at_once_who_holds_the_lock_and_how_far_he_is(tmp_path: Path) -> None:
+def test_the_holder_of_the_lock_and_its_progress_are_reported_at_once(tmp_path: Path) -> None:
     folder = tmp_path / "cache" / "17.6-o2"
     told: list[str] = []
     heard = threading.Condition()
@@ -68,7 +68,7 @@ def test_it_is_said_again_now_and_then(tmp_path: Path, monkeypatch: pytest.Monke
     assert all("so far" in text for text in told[1:])
 
 
-def test_nobody_is_told_of_a_lock_that_is_free(tmp_path: Path) -> None:
+def test_a_free_lock_is_not_reported(tmp_path: Path) -> None:
     told: list[str] = []
     with cache.lock(tmp_path / "folder", told.append) as report:
         report("unpacking")

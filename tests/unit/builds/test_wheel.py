@@ -49,7 +49,7 @@ def publish(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Publish:
     return make
 
 
-def test_server_keeps_its_place_beside_its_libraries(publish: Publish) -> None:
+def test_server_keeps_its_place_next_to_its_libraries(publish: Publish) -> None:
     publish(FILES)
     build = resolve("postgres", VERSION, print)
     files = {str(p.relative_to(build.root)) for p in build.root.rglob("*") if p.is_file()}
@@ -61,7 +61,7 @@ def test_server_keeps_its_place_beside_its_libraries(publish: Publish) -> None:
 
 def test_wheel_without_the_folder(publish: Publish) -> None:
     publish({"pgserver/__init__.py": b""})
-    with pytest.raises(SlowdustError, match=r"\.whl has no folder pgserver/pginstall"):
+    with pytest.raises(SlowdustError, match=r"\.whl .*pgserver/pginstall"):
         resolve("postgres", VERSION, print)
 
 
@@ -73,7 +73,7 @@ def test_hostile_wheel_is_refused(publish: Publish, open_dir: Path) -> None:
 
 
 @pytest.mark.usefixtures("publish")
-def test_reason_of_pip_is_told() -> None:
+def test_reason_of_pip_is_reported() -> None:
     with pytest.raises(SlowdustError, match=r"tried wheel pgserver==0\.1\.4 \(p.*: Could not find"):
         resolve("postgres", VERSION, print)
 
@@ -89,6 +89,6 @@ def test_number_alone_means_the_server_without_extensions() -> None:
     assert catalog_of("postgres").find("16.2").version == "16.2"
 
 
-def test_unknown_version_of_the_extension_is_told_with_the_known_ones() -> None:
+def test_unknown_version_of_the_extension_is_reported_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"versions of postgres 16 are .*16\.2-pgvector0\.6\.2"):
         catalog_of("postgres").find("16.2-pgvector9")

@@ -38,9 +38,9 @@ def test_a_slower_contender_is_slower_in_words_and_tables() -> None:
     assert other.ratio.verdict == "slower"
     assert low < other.ratio.value < high < 0.85
     head, first, second = words.summary(found)
-    assert head.startswith("Highest rate of point-query at which 90% of the trials of 0.5s meet")
+    assert "point-query" in head and "90% of the trials of 0.5s" in head
     assert first.startswith(f"A: {words.number(base.rate or 0)} [")
-    assert "of that of A, slower (down" in second
+    assert "slower (down" in second
     assert "| slower |" in in_markdown(document, found).replace("  ", " ")
     page = blocks.render(document(found))
     assert page.count('class="dot"') == 2
@@ -48,7 +48,7 @@ def test_a_slower_contender_is_slower_in_words_and_tables() -> None:
     assert "SLA: p99 &lt; 5ms" in page
 
 
-def test_who_misses_the_sla_at_any_rate_has_none_and_it_says_by_how_much() -> None:
+def test_contenders_that_miss_the_sla_at_every_rate_have_no_capacity() -> None:
     found = outcome(A=100e-6, B=5.5e-3)
     other = found.capacities[1]
     assert (other.rate, other.ratio) == (None, None)
@@ -61,7 +61,7 @@ def test_who_misses_the_sla_at_any_rate_has_none_and_it_says_by_how_much() -> No
     assert "none<small>p99" in blocks.render(document(found))
 
 
-def test_who_meets_the_sla_at_every_rate_has_a_lower_bound() -> None:
+def test_contenders_that_meet_the_sla_at_every_rate_have_a_lower_bound() -> None:
     found = outcome(A=100e-6)
     trials = [trial for trial in found.trials if meets(SLA, trial)]
     bounded = outcome_of_test(SimulatedServers({"A": 100e-6}, QUIET), trials)
@@ -75,9 +75,7 @@ def test_the_load_generator_is_named_where_it_was_the_limit() -> None:
     found = outcome(A=100e-6)
     busy = [msgspec.structs.replace(trial, busiest_client=0.97) for trial in found.trials]
     limited = outcome_of_test(SimulatedServers({"A": 100e-6}, QUIET), busy)
-    assert any(
-        "The load generator may be the limit of A" in line for line in words.certainty(limited)
-    )
+    assert any("load generator" in line and " A" in line for line in words.certainty(limited))
     assert not any("load generator" in line for line in words.certainty(found))
 
 
@@ -100,32 +98,32 @@ def test_json_is_what_its_schema_says() -> None:
         assert [each["contender"] for each in printed["capacities"]] == ["A", "B"]
 
 
-def test_stalls_that_leave_no_rate_are_told() -> None:
+def test_stalls_that_leave_no_rate_are_reported() -> None:
     found = outcome(A=100e-6)
     stalled = msgspec.structs.replace(found, lapse=0.3)
-    assert any("With them 90% meet it at no rate" in line for line in words.certainty(stalled))
+    assert any("at no rate" in line for line in words.certainty(stalled))
     few = msgspec.structs.replace(found, lapse=0.05)
-    assert not any("at no rate" in line for line in words.certainty(few))
+    assert not any("no rate would" in line for line in words.certainty(few))
     assert any("About 5% of the trials" in line for line in words.certainty(few))
 
 
-def test_stalls_are_told_only_where_trials_well_below_the_capacity_missed_the_sla() -> None:
+def test_stalls_are_reported_only_where_trials_well_below_the_capacity_missed_the_sla() -> None:
     services = {"A": 100e-6, "B": 100e-6}
     quiet = outcome(**services)
     assert quiet.lapse is None
-    assert not any("by stalls" in line for line in words.certainty(quiet))
+    assert not any("because of stalls" in line for line in words.certainty(quiet))
     stalls = Machine(start=0.005, drift=0.01, noise=0.05, stalls=0.3)
     stalled = outcome_of_test(SimulatedServers(services, stalls), plan=Plan(60.0, 0.001, starts=1))
     assert stalled.lapse is not None
     assert 0.1 < stalled.lapse < 0.5
-    assert any("by stalls" in line for line in words.certainty(stalled))
+    assert any("because of stalls" in line for line in words.certainty(stalled))
 
 
 def test_nothing_is_known_of_stalls_where_no_trial_met_the_sla() -> None:
     found = outcome(A=5.5e-3, B=6e-3)
     assert [each.rate for each in found.capacities] == [None, None]
     assert found.lapse is None
-    assert not any("by stalls" in line for line in words.certainty(found))
+    assert not any("because of stalls" in line for line in words.certainty(found))
 
 
 def test_a_median_of_trials_without_operations_is_absent() -> None:
@@ -142,5 +140,5 @@ def test_a_median_of_trials_without_operations_is_absent() -> None:
     assert (capacity.closest.term, capacity.closest.value) == ("p99", None)
     assert "value" not in msgspec.to_builtins(capacity.closest)
     found = outcome_of_test(servers, trials)
-    assert "met the SLA, and most of them have no p99." in words.summary(found)[1]
+    assert "no p99" in words.summary(found)[1]
     assert "none<small>p99 unknown" in blocks.render(document(found))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.errors import SlowdustError, UsageError
-from slowdust.experiment.passes.trials import shortest_trial, times_of
+from slowdust.experiment.passes.trials import shortest_trial, summarize_times
 from slowdust.store.folder import TRIALS_FILE, Folder
 from slowdust.store.latency import Histogram
 from slowdust.store.storage import append_records
@@ -42,12 +42,14 @@ def test_a_trial_is_as_long_as_its_percentiles_need() -> None:
     p99 = parse_sla("p99<5ms").operations
     assert shortest_trial(p99, 0.5, 40_000.0, 60.0) == 0.5
     assert shortest_trial(p99, 0.5, 4_000.0, 60.0) == pytest.approx(1.0)
-    with pytest.raises(UsageError, match=r"a trial needs 2,000 operations .* take 40s at half"):
+    with pytest.raises(UsageError, match=r"needs 2,000 operations .* take 40s at half"):
         shortest_trial(p99, 0.5, 100.0, 60.0)
 
 
 def test_percentiles_of_no_operations_are_absent() -> None:
-    assert times_of(Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)) == {}
-    times = times_of(Histogram(values_ns=[1000, 9000], counts=[99, 1], max_ns=9000, mean_ns=1080.0))
+    assert summarize_times(Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)) == {}
+    times = summarize_times(
+        Histogram(values_ns=[1000, 9000], counts=[99, 1], max_ns=9000, mean_ns=1080.0)
+    )
     assert times["max"] == pytest.approx(9e-6)
     assert times["p50"] == pytest.approx(1e-6, rel=0.01)

@@ -1,4 +1,4 @@
-"""A search that goes on keeps what it knew before, and does no more than it has to."""
+"""A resumed search keeps its trials and adds only the missing ones."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from slowdust.store.folder import TRIALS_FILE, Folder, writing
 from slowdust.store.trial import Trial
 from slowdust.studies.capacity.outcome import Outcome
 from slowdust.studies.capacity.record import RECORD_FILE, SERVERS, Question, Record
-from slowdust.studies.capacity.search import BUDGET, PRECISION, search_of
+from slowdust.studies.capacity.search import BUDGET, PRECISION, make_search
 from slowdust.studies.capacity.study import Capacities
 from slowdust.studies.engine import run_study
 from tests.unit.synthetic import synthetic_manifest
@@ -27,7 +27,7 @@ QUESTION = question_of(NAMES, precision=0.001, clients="4", rows=10_000, budget=
 
 
 class FailingServers(SimulatedServers):
-    """Servers, the last of which has no trial from one turn on."""
+    """Servers; the last one has no trials from some turn on."""
 
     fails_in: int | None = None
 
@@ -49,7 +49,7 @@ class TrialLab(SimulatedLab):
         machine = Machine(start=0.005, drift=0.01, noise=0.05, stalls=0.0)
         servers = FailingServers(dict.fromkeys(NAMES, 100e-6), machine)
         servers.fails_in = self.fails_in
-        search = search_of(spec, NAMES, folder.read_trials())
+        search = make_search(spec, NAMES, folder.read_trials())
         with writing(folder) as writer:
             manifest = synthetic_manifest(NAMES, ["point-query"])
             if self.fails_in is not None:
@@ -77,7 +77,7 @@ def longer(question: Question, budget: str) -> Question:
     return msgspec.structs.replace(question, options={**question.options, "budget": budget})
 
 
-def test_who_dropped_out_is_named_and_measured_again(tmp_path: Path) -> None:
+def test_dropped_contenders_are_named_and_measured_again(tmp_path: Path) -> None:
     before = answer(tmp_path, lab=TrialLab(fails_in=3))
     assert [each.failed for each in before.capacities] == [None, "it crashed"]
     after = answer(tmp_path, longer(QUESTION, "30s"), resumes=True)

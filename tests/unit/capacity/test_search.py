@@ -69,7 +69,7 @@ def test_trials_of_a_turn_are_in_balanced_order_and_each_contender_has_one() -> 
     assert turns == [["A", "B"], ["B", "A"], ["A", "B"], ["B", "A"]]
 
 
-def test_a_search_goes_on_where_it_was() -> None:
+def test_a_search_resumes_where_it_was() -> None:
     servers = SimulatedServers(EQUAL, QUIET)
     first, _ = searched(servers, NAMES, Plan(15.0, 0.001, starts=2))
     again = Search(NAMES, SLA, Plan(40.0, 0.001, starts=3), [*first.trials])
@@ -81,7 +81,7 @@ def test_a_search_goes_on_where_it_was() -> None:
     assert again.trials[len(first.trials)].turn == first.trials[-1].turn + 1
 
 
-def test_who_never_meets_the_sla_is_tried_down_to_the_lowest_rate() -> None:
+def test_contenders_that_miss_the_sla_are_tried_down_to_the_lowest_rate() -> None:
     servers = SimulatedServers({"A": 100e-6, "B": 5.5e-3}, QUIET)
     search, _ = searched(servers, NAMES, Plan(30.0, 0.001, starts=1))
     rates = [trial.rate for trial in search.trials if trial.contender == "B"]
@@ -91,7 +91,7 @@ def test_who_never_meets_the_sla_is_tried_down_to_the_lowest_rate() -> None:
     assert low <= math.log(servers.capacity("A")) <= high
 
 
-def test_who_drops_out_has_no_more_trials_and_the_others_go_on() -> None:
+def test_dropped_contenders_have_no_more_trials_and_the_others_continue() -> None:
     class Failing(SimulatedServers):
         def turn(self, number: int, rates: dict[str, float]) -> list[Trial]:  # type: ignore[override]
             left = {name: rate for name, rate in rates.items() if name != "B" or number < 8}
@@ -102,7 +102,7 @@ def test_who_drops_out_has_no_more_trials_and_the_others_go_on() -> None:
     assert max(t.turn for t in search.trials if t.contender == "A") > 15
 
 
-def test_a_rate_that_nobody_keeps_is_no_capacity_however_generous_the_limit() -> None:
+def test_a_rate_that_is_missed_is_no_capacity() -> None:
     trial = Trial(
         contender="A", start=1, turn=0, rate=100.0, seconds=1.0, took=2.0, operations=100,
         times={"p99": 0.001}, kept_up=0.5,
@@ -110,7 +110,7 @@ def test_a_rate_that_nobody_keeps_is_no_capacity_however_generous_the_limit() ->
     assert not meets(SLA, trial)
 
 
-def test_who_lacks_a_trial_in_the_last_turn_before_an_interruption_takes_part_again() -> None:
+def test_contenders_without_a_trial_in_the_interrupted_turn_take_part_again() -> None:
     servers = SimulatedServers(EQUAL, QUIET)
     first, _ = searched(servers, NAMES, Plan(15.0, 0.001, starts=2))
     last = first.trials[-1]
@@ -123,7 +123,7 @@ def test_who_lacks_a_trial_in_the_last_turn_before_an_interruption_takes_part_ag
     assert trials.count("A") == trials.count("B") > 10
 
 
-def test_who_dropped_out_takes_part_in_a_start_that_it_is_there_for() -> None:
+def test_dropped_contenders_take_part_in_later_starts() -> None:
     both = SimulatedServers(EQUAL, QUIET)
     alone = SimulatedServers({"A": EQUAL["A"]}, QUIET)
     search = Search(NAMES, SLA, Plan(30.0, 0.001, starts=3))

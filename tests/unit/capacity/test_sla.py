@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
 from slowdust.studies.capacity.sla import Term, format_time, missed, parse_sla
@@ -47,26 +48,26 @@ def test_limits_keep_all_their_digits(text: str, written: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    "text",
     [
-        ("", "there is no term: write p99<5ms,errors=0"),
-        ("p99", "'p99' is no term"),
-        ("p98<5ms", "there is no term 'p98': did you mean p99?"),
-        ("p99>5ms", "a response time is below a limit: p99<5ms"),
-        ("p99<5", "p99<5 has no unit: write p99<5ms"),
-        ("p99<soon", "'soon' is no time"),
-        ("p99<0ms", "is no time"),
-        ("p99<5ms,p99<6ms", "p99 is given twice"),
-        ("errors=0", "there is no response time"),
-        ("p99<5ms,errors=3", "write errors=0 or errors<0.1%"),
-        ("p99<5ms,errors<0.1", "may mean"),
-        ("p99<5ms,errors<100%", "write errors=0 or errors<0.1%"),
+        "",
+        "p99",
+        "p98<5ms",
+        "p99>5ms",
+        "p99<5",
+        "p99<soon",
+        "p99<0ms",
+        "p99<5ms,p99<6ms",
+        "errors=0",
+        "p99<5ms,errors=3",
+        "p99<5ms,errors<0.1",
+        "p99<5ms,errors<100%",
     ],
 )
-def test_wrong_terms_are_named(text: str, complaint: str) -> None:
+def test_wrong_terms_are_named(text: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(UsageError, match="--sla") as error:
         parse_sla(text)
-    assert complaint in str(error.value)
+    assert str(error.value) == snapshot
 
 
 def test_all_terms_have_to_hold() -> None:

@@ -10,7 +10,7 @@ import pytest
 from scipy.special import stdtrit
 
 from slowdust.store.trial import Trial
-from slowdust.studies.capacity.curve import curve_of, interval_of_ratio
+from slowdust.studies.capacity.curve import fit_curve, interval_of_ratio
 from slowdust.studies.capacity.search import Plan
 from slowdust.studies.capacity.sla import meets
 from tests.unit.synthetic_capacity import SLA, Machine, SimulatedServers, searched
@@ -31,7 +31,7 @@ def trials() -> list[Trial]:
 
 
 def with_misses(trials: Sequence[Trial], start: int) -> list[Trial]:
-    """Return the trials, of which some of B at the lowest rates of a start miss the SLA."""
+    """Return the trials; at the lowest rates of a start some of B's miss the SLA."""
     low = sorted(
         (trial for trial in trials if trial.contender == "B" and trial.start == start),
         key=lambda trial: trial.rate,
@@ -47,7 +47,7 @@ def with_misses(trials: Sequence[Trial], start: int) -> list[Trial]:
 
 
 def ends(trials: Sequence[Trial]) -> tuple[float, float]:
-    return interval_of_ratio(trials, NAMES, SLA, curve_of(trials, NAMES, SLA), 1, confidence=0.95)
+    return interval_of_ratio(trials, NAMES, SLA, fit_curve(trials, NAMES, SLA), 1, confidence=0.95)
 
 
 def log_ratio(trials: Sequence[Trial]) -> float:
@@ -56,11 +56,11 @@ def log_ratio(trials: Sequence[Trial]) -> float:
     renumbered = [
         msgspec.structs.replace(trial, start=starts.index(trial.start) + 1) for trial in trials
     ]
-    return curve_of(renumbered, NAMES, SLA).log_ratio(1, 0).quantile(0.5)
+    return fit_curve(renumbered, NAMES, SLA).log_ratio(1, 0).quantile(0.5)
 
 
 def of_the_model(trials: Sequence[Trial]) -> tuple[float, float]:
-    return curve_of(trials, NAMES, SLA).log_ratio(1, 0).interval(0.95)
+    return fit_curve(trials, NAMES, SLA).log_ratio(1, 0).interval(0.95)
 
 
 @pytest.mark.parametrize("start", [1, 2])
@@ -74,7 +74,7 @@ def test_unlucky_trials_in_one_start_leave_equal_contenders_equal(
 def test_unlucky_trials_hardly_widen_the_spread_of_their_contender_alone(
     trials: list[Trial],
 ) -> None:
-    curve = curve_of(with_misses(trials, 2), NAMES, SLA)
+    curve = fit_curve(with_misses(trials, 2), NAMES, SLA)
     # With a spread of its own for each contender, it would be above 1.2.
     assert curve.spread(1) / curve.spread(0) < 1.1
 
@@ -91,7 +91,7 @@ def test_a_ratio_reaches_as_far_as_the_jackknife_over_the_starts(trials: list[Tr
     without = [log_ratio([t for t in unlucky if t.start != start]) for start in (1, 2, 3)]
     mean = sum(without) / 3
     reach = stdtrit(2, 0.975) * math.sqrt(2 / 3 * sum((each - mean) ** 2 for each in without))
-    sure = curve_of(trials, NAMES, SLA)
+    sure = fit_curve(trials, NAMES, SLA)
     middle = sure.log_ratio(1, 0).quantile(0.5)
     low, high = sure.log_ratio(1, 0).interval(0.95)
     assert reach > max(high - middle, middle - low), "the starts reach further than the model"

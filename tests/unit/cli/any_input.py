@@ -1,4 +1,4 @@
-"""What every command line has to survive, for tests that try any input.
+"""Checks of every command line, for tests that try any input.
 
 More examples: `SLOWDUST_EXAMPLES=2000 pytest tests/unit/cli/test_any_input.py`.
 """
@@ -24,9 +24,9 @@ _LONGEST_S = 60
 
 
 def examples(usually: int) -> settings:
-    """Return the settings of a test that tries so many examples, always the same ones.
+    """Return the settings of a test with `usually` examples, always the same ones.
 
-    A profile of Hypothesis with fewer than 100 examples has that share of them.
+    A profile of Hypothesis with n examples tries n% of them.
     """
     share = settings.default.max_examples / 100 if settings.default else 1.0
     tried = max(2, math.ceil(usually * share))
@@ -69,7 +69,7 @@ READ: Sequence[Sequence[str]] = (
 
 
 def _places(value: object, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the places in a JSON value, of long lists those of the first elements."""
+    """Yield the places in a JSON value; of long lists only the first elements."""
     if place:
         yield place
     pairs: Sequence[tuple[Any, object]] = ()
@@ -117,7 +117,7 @@ def no_hang() -> Iterator[None]:
 
 
 def check(slowdust: Slowdust, *arguments: object) -> Outcome:
-    """Run a command; errors that are not told end the test by themselves."""
+    """Run a command; unexpected exceptions fail the test."""
     outcome = slowdust(*arguments)
     assert outcome.code in range(4), (arguments, outcome)
     assert "Traceback" not in outcome.err, (arguments, outcome)

@@ -1,6 +1,6 @@
-"""Whatever is in a bundle: one line or an experiment, no traceback, no hang.
+"""Any content of a bundle: one line or an experiment, no traceback, no hang.
 
-Each example is a real bundle of which members, headers, bytes or records were replaced. More:
+Each example is a real bundle with replaced members, headers, bytes or records. More examples:
 `SLOWDUST_EXAMPLES=2000 pytest tests/unit/cli/test_any_bundle.py`.
 """
 

@@ -1,6 +1,6 @@
-"""Whatever a user types and whatever is in a file: no traceback, no hang, exit codes 0 to 3.
+"""Any command line and any file: no traceback, no hang, exit codes 0 to 3.
 
-Each example is a valid file, or command line, of which a part was replaced. More of them:
+Each example is a valid file, or command line, with a part replaced. More examples:
 `SLOWDUST_EXAMPLES=2000 pytest tests/unit/cli/test_any_input.py`.
 """
 
@@ -270,7 +270,7 @@ _COMMANDS: tuple[list[str], ...] = (
 @FEW
 @given(command=st.sampled_from(_COMMANDS), words=st.lists(st.sampled_from(_WORDS), max_size=6))
 def test_any_command_line(slowdust: Slowdust, command: list[str], words: list[str]) -> None:
-    for _ in range(6):  # the same words behind several commands, which share most options
+    for _ in range(6):  # the same words after several commands, which share most options
         if command in (["compare"], ["calibrate"]):
             words = ["nothing@1", *words]  # a build that there is would be measured
         check(slowdust, *command, *words)

@@ -1,4 +1,4 @@
-"""Whatever URL a user types or writes into a file: its password is printed and stored nowhere."""
+"""The password of any URL, typed or in a file, is neither printed nor stored."""
 
 from __future__ import annotations
 

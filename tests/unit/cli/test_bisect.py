@@ -1,4 +1,4 @@
-"""Wrong uses of `slowdust bisect` are told in one line, before anything is built."""
+"""Wrong uses of `slowdust bisect` fail with one line, before anything is built."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.studies.bisect.record import Record, metric_called, words_for
+from slowdust.studies.bisect.record import Record, describe_metric, parse_metric
 from tests.unit.cli.command import Slowdust, spoken
 from tests.unit.synthetic_search import record_of
 
@@ -43,7 +43,7 @@ TEST = ("--test", "point-query")
     ],
     ids=spoken,
 )
-def test_wrong_use_is_told_in_one_line(
+def test_wrong_use_is_reported_in_one_line(
     slowdust: Slowdust,
     tmp_path: Path,
     arguments: tuple[str, ...],
@@ -92,7 +92,7 @@ def test_the_name_of_an_experiment_is_refused(
     assert [path.name for path in folder.iterdir()] == ["manifest.json"]
 
 
-def test_a_search_goes_on_with_the_same_question_only(
+def test_a_search_resumes_with_the_same_question_only(
     slowdust: Slowdust, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     folder = tmp_path / "results" / "begun"
@@ -117,8 +117,8 @@ def test_a_search_goes_on_with_the_same_question_only(
     ("name", "metric"), [("p99", "p99_us"), ("context_switches", "cs"), ("write_kb", "write_kb")]
 )
 def test_metrics_have_plain_names(name: str, metric: str) -> None:
-    assert metric_called(name) == metric
+    assert parse_metric(name) == metric
 
 
-def test_metrics_are_told_in_words(snapshot: SnapshotAssertion) -> None:
-    assert [words_for("cs"), words_for("p99_us")] == snapshot
+def test_metrics_are_reported_in_words(snapshot: SnapshotAssertion) -> None:
+    assert [describe_metric("cs"), describe_metric("p99_us")] == snapshot

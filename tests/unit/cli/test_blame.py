@@ -1,4 +1,4 @@
-"""`slowdust blame`: stored experiments, and wrong uses that are told before anything is built."""
+"""`slowdust blame`: stored experiments, and wrong uses that fail before anything is built."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.unit.cli.command import Slowdust, spoken
 WORKLOAD = Path(__file__).parents[2] / "cases" / "limits" / "in-table.toml"
 
 
-def test_stored_experiments_are_told_without_measuring(
+def test_stored_experiments_are_shown_without_measuring(
     slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
 ) -> None:
     outcome = slowdust("blame", "--from", "micro")
@@ -69,7 +69,7 @@ def test_tests_are_chosen_and_a_page_is_written(slowdust: Slowdust, results: Pat
     ],
     ids=spoken,
 )
-def test_wrong_use_is_told_and_nothing_is_begun(
+def test_wrong_use_is_reported_and_nothing_is_begun(
     slowdust: Slowdust,
     results: Path,
     arguments: tuple[str, ...],
@@ -85,7 +85,7 @@ def test_wrong_use_is_told_and_nothing_is_begun(
 
 
 @pytest.mark.parametrize("work", [(), ("--workload", str(WORKLOAD))])
-def test_a_setting_that_a_release_refuses_is_told_before_a_series_begins(
+def test_a_setting_that_a_release_refuses_is_reported_before_a_series_begins(
     slowdust: Slowdust,
     results: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -107,7 +107,7 @@ def test_a_setting_that_a_release_refuses_is_told_before_a_series_begins(
     assert sorted(path.name for path in results.iterdir()) == before
 
 
-def test_a_series_goes_on_with_the_same_question_only(
+def test_a_series_resumes_with_the_same_question_only(
     slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
 ) -> None:
     listed = released("postgres@17.0..17.2").listed

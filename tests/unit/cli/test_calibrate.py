@@ -1,4 +1,4 @@
-"""`slowdust calibrate`: the experiments that it makes, goes on with and shows together.
+"""`slowdust calibrate`: the experiments that it creates, resumes and shows together.
 
 Nothing is measured: the lab stores a synthetic calibration.
 """
@@ -70,9 +70,7 @@ def test_without_a_contender_the_newest_postgres_is_calibrated(
     assert calls == [("quick", f"postgres@{newest}", StartMode.FRESH)]
 
 
-def test_the_newest_version_is_that_of_the_order_of_versions(
-    slowdust: Slowdust, calls: Calls
-) -> None:
+def test_the_newest_version_matches_the_order_of_versions(slowdust: Slowdust, calls: Calls) -> None:
     user_catalog = data_root() / "catalog"
     user_catalog.mkdir(parents=True)
     (user_catalog / "postgres.toml").write_text('[versions]\n"9.6.1" = { npm = "9.6.1" }\n')

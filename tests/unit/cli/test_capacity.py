@@ -1,4 +1,4 @@
-"""Wrong uses of `slowdust capacity` are told in one line, before anything is built."""
+"""Wrong uses of `slowdust capacity` fail with one line, before anything is built."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ POSTGRES = ("postgres@17.6", *SLA)
     ],
     ids=spoken,
 )
-def test_wrong_use_is_told_in_one_line(
+def test_wrong_use_is_reported_in_one_line(
     slowdust: Slowdust,
     tmp_path: Path,
     arguments: tuple[str, ...],
@@ -147,7 +147,7 @@ def test_a_taken_name_is_refused(
     assert file in {path.name for path in folder.iterdir()}
 
 
-def test_a_search_goes_on_with_the_same_question_only(
+def test_a_search_resumes_with_the_same_question_only(
     slowdust: Slowdust, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     folder = tmp_path / "results" / "begun"

@@ -181,13 +181,13 @@ def test_a_contender_that_dropped_out_or_a_failed_step_is_a_failure(
 
 
 def keep_a_slice(folder: Path) -> KeyboardInterrupt:
-    """Leave one measured slice behind, as a stopped experiment does."""
+    """Store one measured slice, as a stopped experiment does."""
     folder.mkdir()
     (folder / "slices.ndjson").write_text("{}\n")
     return KeyboardInterrupt()
 
 
-def test_a_stopped_experiment_says_how_to_go_on(
+def test_a_stopped_experiment_says_how_to_resume(
     slowdust: Slowdust, runs: Runs, snapshot: SnapshotAssertion
 ) -> None:
     runs.failure = keep_a_slice
@@ -200,7 +200,7 @@ def test_a_stopped_experiment_says_how_to_go_on(
 @pytest.mark.parametrize(
     ("error", "code"), [(UsageError("no such config"), 2), (SlowdustError("no server"), 1)]
 )
-def test_an_experiment_without_a_slice_cannot_go_on(
+def test_an_experiment_without_a_slice_cannot_be_resumed(
     slowdust: Slowdust, runs: Runs, error: SlowdustError, code: int
 ) -> None:
     runs.failure = lambda _: error
@@ -270,7 +270,7 @@ def test_options_that_mean_nothing_are_wrong_use(
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        (["--arrivals", "often"], "'often' is not one of 'poisson', 'uniform'"),
+        (["--rate", "5", "--arrivals", "often"], "there is no value 'often'"),
         (["--statements", "cached"], "'cached' is not one of 'prepared', 'text'"),
         (["--tables", "x"], "'x' is not a whole number"),
         (["--seed", "x"], "'x' is not a whole number"),
@@ -288,7 +288,7 @@ def test_values_of_another_kind_are_wrong_use(
 @pytest.mark.parametrize(
     ("command", "argument"), [("compare", "BASE [CONTENDER]..."), ("run", "FILE")]
 )
-def test_what_to_measure_has_to_be_said(slowdust: Slowdust, command: str, argument: str) -> None:
+def test_tests_of_contenders_are_required(slowdust: Slowdust, command: str, argument: str) -> None:
     outcome = slowdust(command)
     assert outcome.code == 2
     assert f"Missing argument '{argument}'" in outcome.err
@@ -315,7 +315,7 @@ def test_cpus_are_of_the_experiment_and_waiting_is_of_the_run(
     assert runs.when_busy == [WhenBusy.FAIL, WhenBusy.FAIL, WhenBusy.WAIT]
 
 
-def test_resume_goes_on_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_path: Path) -> None:
+def test_resume_continues_where_the_file_is(slowdust: Slowdust, runs: Runs, tmp_path: Path) -> None:
     moved = tmp_path / "archive"
     runs.experiment.parent.rename(moved)
     runs.experiment = moved / "micro"

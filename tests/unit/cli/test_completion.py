@@ -1,4 +1,4 @@
-"""What shells complete, by click's own completion and by a real bash."""
+"""Completion in shells, by click's own completion and by a real bash."""
 
 from __future__ import annotations
 

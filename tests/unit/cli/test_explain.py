@@ -77,7 +77,7 @@ def test_json_is_what_its_schema_says(slowdust: Slowdust, results: Path) -> None
     ],
     ids=spoken,
 )
-def test_wrong_use_is_told_in_one_line(
+def test_wrong_use_is_reported_in_one_line(
     slowdust: Slowdust,
     results: Path,
     arguments: tuple[str, ...],
@@ -109,7 +109,7 @@ def commands(outcome: Outcome) -> list[str]:
     return [line.strip() for line in outcome.out.splitlines() if line.startswith("    slowdust ")]
 
 
-def test_what_would_tell_more_can_be_typed_as_it_is_printed(
+def test_printed_commands_run_as_they_are(
     slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
 ) -> None:
     asked = ("point-query", "--contender", "17.6", "--clients", "2")

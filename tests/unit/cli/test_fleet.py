@@ -1,4 +1,4 @@
-"""Wrong uses of a fleet are told in one line, before any cluster is asked."""
+"""Wrong uses of a fleet fail with one line, before any cluster is asked."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NOWHERE = "127.0.0.1:1"
     ],
     ids=spoken,
 )
-def test_wrong_use_is_told_in_one_line(
+def test_wrong_use_is_reported_in_one_line(
     slowdust: Slowdust,
     tmp_path: Path,
     content: str,

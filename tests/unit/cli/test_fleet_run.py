@@ -1,4 +1,4 @@
-"""`slowdust run --fleet` on a simulated fleet: names, and what --resume goes on with."""
+"""`slowdust run --fleet` on a simulated fleet: names and --resume."""
 
 from __future__ import annotations
 
@@ -114,9 +114,7 @@ def test_a_name_is_free_again_where_nothing_was_measured(run: FleetCommand) -> N
     assert run(run.spec, *PULL)[0] == 0
 
 
-def test_a_refused_name_leaves_nothing_behind(
-    run: FleetCommand, snapshot: SnapshotAssertion
-) -> None:
+def test_a_refused_name_leaves_nothing(run: FleetCommand, snapshot: SnapshotAssertion) -> None:
     (run.results / "ci").mkdir(parents=True)
     (run.results / "ci" / "x").touch()
     code, complaint = run(run.spec, *PULL)
@@ -125,7 +123,7 @@ def test_a_refused_name_leaves_nothing_behind(
     assert not (run.results / "ci.fleet").exists()
 
 
-def test_what_is_not_said_is_as_before_when_the_experiment_goes_on(
+def test_omitted_options_keep_their_values_when_an_experiment_is_resumed(
     run: FleetCommand, snapshot: SnapshotAssertion
 ) -> None:
     _, complaint = run(run.spec, *PULL, "--hosts", 1, "--unfit", "--fail-on", "slower", after=8.0)
@@ -140,13 +138,13 @@ def test_what_is_not_said_is_as_before_when_the_experiment_goes_on(
 
 
 @pytest.mark.parametrize("file", ["ci", "ci.fleet", "ci.fleet/fleet.toml"])
-def test_an_experiment_goes_on_by_the_path_of_its_folder(run: FleetCommand, file: str) -> None:
+def test_an_experiment_resumes_by_the_path_of_its_folder(run: FleetCommand, file: str) -> None:
     run(run.spec, *PULL, after=30.0)
     assert run(run.results / file, "--resume", "--results", "elsewhere")[0] == 0
     assert all(each.state is not State.RUNNING for each in run.record().placements)
 
 
-def test_what_a_fleet_measured_goes_on_where_it_can(
+def test_results_of_a_fleet_are_resumed_where_possible(
     run: FleetCommand, slowdust: Slowdust, snapshot: SnapshotAssertion
 ) -> None:
     run(run.spec, *PULL, after=30.0)

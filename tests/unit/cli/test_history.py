@@ -65,7 +65,7 @@ def test_markdown_goes_test_by_test(slowdust: Slowdust, results: Path) -> None:
     assert "range-pk.10" in full
 
 
-def test_page_is_told_beside_other_formats_on_standard_error(
+def test_page_is_reported_next_to_other_formats_on_standard_error(
     slowdust: Slowdust, results: Path
 ) -> None:
     assert slowdust("history", "--html", "page.html") == (0, "history: page.html\n", "")
@@ -98,7 +98,7 @@ def test_a_choice_that_leaves_nothing_is_wrong_use(
     assert outcome.complaint == snapshot
 
 
-def test_unreadable_experiment_is_left_out_and_named(
+def test_unreadable_experiment_is_skipped_and_named(
     slowdust: Slowdust, results: Path, snapshot: SnapshotAssertion
 ) -> None:
     (results / "micro/manifest.json").write_text("{")

@@ -14,7 +14,7 @@ HOSTILE = "\x1b]0;owned\x07\x1b[2J<img src=x onerror=alert(1)>[click](https://ev
 
 @pytest.fixture
 def hostile(results: Path) -> Path:
-    """An experiment of which every name of a contender, setting, message and note is hostile."""
+    """An experiment with hostile names of contenders, settings, messages and notes."""
     folder = results / "micro"
     manifest = json.loads((folder / "manifest.json").read_text())
     old = manifest["contenders"][1]["name"]

@@ -74,7 +74,7 @@ def left_in(folder: Path) -> list[Path]:
 
 
 class Killed(NamedTuple):
-    """A command, and the call in which it is killed."""
+    """A command, and the call that kills it."""
 
     words: str
     place: str

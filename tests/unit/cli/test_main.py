@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import click
 import pytest
@@ -17,30 +17,20 @@ from slowdust import __version__
 from slowdust.benchmarks import BENCHMARKS, DEFAULT, NAMES
 from slowdust.builds.recipe import DEFAULT_FLAGS, FLAG_SETS
 from slowdust.cli.commands import command, declared, load
-from slowdust.cli.main import cli
 from slowdust.errors import SlowdustError, UsageError
+from slowdust.store.measured import PRINTED_SCHEMA
+from slowdust.store.slice import SCHEMA
 from slowdust.wording import listing
+from tests.reference import commands
 from tests.unit.cli.command import Slowdust
 
+LONGEST_HELP = 100
+"""Two screens; tests have 80 columns."""
 COMMANDS = [
     *("compare", "run", "more", "bisect", "blame", "watch", "ack", "capacity", "calibrate"),
     *("fleet", "import", "report", "explain", "history", "list", "show", "tests", "workloads"),
     "builds",
 ]
-
-
-def every_command() -> Iterator[tuple[str, click.Command]]:
-    """Yield the words that call each command, with the commands of groups."""
-    context = click.Context(cli)
-    for name in cli.list_commands(context):
-        command = cli.get_command(context, name)
-        assert command is not None
-        yield name, command
-        if isinstance(command, click.Group):
-            for below in command.list_commands(context):
-                subcommand = command.get_command(context, below)
-                assert subcommand is not None
-                yield f"{name} {below}", subcommand
 
 
 @pytest.mark.parametrize("option", ["--help", "-h"])
@@ -61,7 +51,12 @@ def test_without_a_command_it_shows_the_help_and_fails(slowdust: Slowdust) -> No
 
 
 def test_version(slowdust: Slowdust) -> None:
-    assert slowdust("--version") == (0, f"slowdust, version {__version__}\n", "")
+    code, out, err = slowdust("--version")
+    assert (code, err) == (0, "")
+    assert out == (
+        f"slowdust {__version__} (stored files: writes schemas {SCHEMA} to {PRINTED_SCHEMA}, reads "
+        f"1 to {PRINTED_SCHEMA})\n"
+    )
 
 
 def test_unknown_command_is_wrong_use(slowdust: Slowdust, snapshot: SnapshotAssertion) -> None:
@@ -78,23 +73,26 @@ def test_no_summary_of_a_command_is_cut(slowdust: Slowdust, group: str) -> None:
 
 
 def test_there_are_commands_in_groups() -> None:
-    assert {"import sysbench", "import iibench", "builds get"} <= dict(every_command()).keys()
+    assert {"import sysbench", "import iibench", "builds get"} <= dict(commands()).keys()
 
 
-@pytest.mark.parametrize(("name", "command"), list(every_command()))
+@pytest.mark.parametrize(("name", "command"), list(commands()))
 def test_help_of_every_command_explains_its_options(
     slowdust: Slowdust, name: str, command: click.Command
 ) -> None:
     outcome = slowdust(*name.split(), "--help")
     assert (outcome.code, outcome.err) == (0, "")
     assert outcome.out.startswith(f"Usage: slowdust {name} ")
-    first_line = (command.help or "").splitlines()[0]
+    assert len(outcome.out.splitlines()) <= LONGEST_HELP
+    first_line = (command.help or "").strip().splitlines()[0]
     assert first_line.split()[0] in outcome.out
     assert first_line.endswith("."), "the first line of the help is a whole sentence"
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            assert parameter.opts[0] in outcome.out
-            assert parameter.help, f"{parameter.opts[0]} is not explained"
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    more = [each.opts[0] for each in options if each.opts[0].startswith("--help-")]
+    text = "".join([outcome.out, *(slowdust(*name.split(), each).out for each in more)])
+    for option in options:
+        assert option.opts[0] in text
+        assert option.help, f"{option.opts[0]} is not explained"
 
 
 def test_help_imports_nothing_that_carries_out_a_command() -> None:
@@ -104,11 +102,11 @@ def test_help_imports_nothing_that_carries_out_a_command() -> None:
         "    cli([*words.split(), '--help'], standalone_mode=False)\n"
         "print(*sys.modules, file=sys.stderr)"
     )
-    commands = [name for name, _ in every_command()]
+    names = [name for name, _ in commands()]
     done = subprocess.run(
-        [sys.executable, "-c", program, *commands], capture_output=True, text=True, check=True
+        [sys.executable, "-c", program, *names], capture_output=True, text=True, check=True
     )
-    assert done.stdout.count("Usage: ") == len(commands)
+    assert done.stdout.count("Usage: ") == len(names)
     imported = {name.split(".")[0] for name in done.stderr.split()}
     assert not imported & {"jinja2", "msgspec", "numpy", "pydantic", "ray", "rich", "scipy"}
     packages = {name.split(".")[1] for name in done.stderr.split() if name.startswith("slowdust.")}
@@ -117,11 +115,13 @@ def test_help_imports_nothing_that_carries_out_a_command() -> None:
 
 def test_help_names_all_benchmarks_and_sets_of_flags(slowdust: Slowdust) -> None:
     text = " ".join(slowdust("compare", "--help").out.split())
-    assert f"{listing(tuple(BENCHMARKS), 'or')}. [{DEFAULT.name}]" in text
-    assert f"{', '.join(FLAG_SETS)}. [{DEFAULT_FLAGS}]" in text
+    assert f"{listing(tuple(BENCHMARKS), 'or')}. [default: {DEFAULT.name}]" in text
+    assert f"{', '.join(FLAG_SETS)}. [default: {DEFAULT_FLAGS}]" in text
     for benchmark in BENCHMARKS.values():
-        for option in benchmark.options:
-            assert f"{benchmark.name}: {' '.join(option.help.split())}" in text
+        if benchmark.options:
+            # Lines are also broken after hyphens.
+            own = "".join(slowdust("compare", f"--help-{benchmark.name}").out.split())
+            assert all("".join(option.help.split()) in own for option in benchmark.options)
     assert f"Only this benchmark: {', '.join(NAMES)}." in " ".join(
         slowdust("history", "--help").out.split()
     )
@@ -141,7 +141,7 @@ def test_each_command_gives_what_its_function_takes() -> None:
 @pytest.mark.parametrize("command", ["compare", "run", "more", "report"])
 def test_help_explains_its_words(slowdust: Slowdust, command: str) -> None:
     words = " ".join(slowdust(command, "--help").out.partition("Words: ")[2].split())
-    for term in ("contender is", "slices, short", "An incarnation is", "rqps is"):
+    for term in ("contender is", "A slice is", "An incarnation is", "rqps is"):
         assert term in words
 
 
@@ -171,7 +171,7 @@ def fail_with(error: BaseException) -> Callable[..., object]:
         (
             fail_with(OSError(28, "No space left on device")),
             1,
-            "(free some space there, and start again)",
+            "(free some space there, and try again)",
         ),
         (fail_with(KeyboardInterrupt()), 1, "slowdust: stopped"),
         (end_by(signal.SIGTERM), 1, "slowdust: stopped by SIGTERM"),
@@ -192,7 +192,7 @@ def test_failures_end_with_one_line_and_their_code(
     assert outcome.err.strip() == outcome.complaint, "there is nothing but that line"
 
 
-def test_errors_that_nobody_foresaw_keep_their_traceback(
+def test_unexpected_errors_keep_their_traceback(
     slowdust: Slowdust, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("slowdust.cli.results.experiments", fail_with(ZeroDivisionError()))

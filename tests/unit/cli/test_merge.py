@@ -77,7 +77,7 @@ def test_joined_experiments_are_listed_shown_bundled_and_renamed(
     assert len(Folder(results / "twice").read_manifest().hosts) == 2
 
 
-def test_a_joined_experiment_does_not_go_on(
+def test_a_joined_experiment_is_not_resumed(
     slowdust: Slowdust, parts: list[str], snapshot: SnapshotAssertion
 ) -> None:
     slowdust("merge", *parts, "--name", "both")
@@ -105,7 +105,7 @@ def test_a_difference_between_two_sets_of_hosts_names_them(
     assert shown == snapshot
 
 
-def test_a_history_has_sets_of_hosts_apart_from_their_hosts(
+def test_a_history_separates_sets_of_hosts_from_their_hosts(
     slowdust: Slowdust, parts: list[str], snapshot: SnapshotAssertion
 ) -> None:
     slowdust("merge", *parts, "--name", "both")

@@ -1,4 +1,4 @@
-"""`slowdust more`: which tests go on for how long. Nothing is measured."""
+"""`slowdust more`: which tests continue and for how long. Nothing is measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TESTS = ["point-query", "scan", "insert"]
 
 
 def stored(results: Path, name: str, *, noise: Noise, blocks: int = 6) -> Folder:
-    """Store a finished experiment of which `scan` is half as fast."""
+    """Store a finished experiment whose `scan` is half as fast."""
     manifest, slices = synthetic_experiment(
         [A, B], TESTS, shifts={B: {"scan": 0.5}}, noise=noise, blocks=blocks, seed=3
     )
@@ -50,7 +50,7 @@ def runs(noisy: Folder, monkeypatch: pytest.MonkeyPatch) -> Runs:
     return runs
 
 
-def test_what_is_unsure_goes_on_as_long_as_it_was_measured(
+def test_unsure_tests_continue_for_their_time_so_far(
     slowdust: Slowdust, runs: Runs, results: Path, snapshot: SnapshotAssertion
 ) -> None:
     outcome = slowdust("more", "noisy")
@@ -71,7 +71,7 @@ def test_the_budget_the_tests_and_the_path_can_be_given(slowdust: Slowdust, runs
     assert runs.spec["budget"] == "360.000000s"
 
 
-def test_a_stopped_experiment_goes_on_to_its_end(
+def test_a_stopped_experiment_resumes_to_its_end(
     slowdust: Slowdust, runs: Runs, noisy: Folder, snapshot: SnapshotAssertion
 ) -> None:
     manifest = noisy.read_manifest()
@@ -99,7 +99,7 @@ def test_until_decided_asks_for_what_the_forecast_says_and_ends(
     times = iter([noisy, quiet])
 
     def run_experiment(spec: object, where: Path, *rest: object, **also: object) -> Folder:
-        """Measure so much that the second time everything is decided."""
+        """Measure enough to decide everything the second time."""
         runs.run_experiment(spec, where, *rest, **also)  # type: ignore[arg-type]
         folder = next(times)
         if folder is quiet:
@@ -117,7 +117,7 @@ def test_until_decided_asks_for_what_the_forecast_says_and_ends(
     assert outcome.err.splitlines()[-1] == snapshot
 
 
-def test_what_there_was_no_time_for_is_counted_and_nothing_measured(
+def test_skipped_counts_are_made_up_without_measuring(
     slowdust: Slowdust, runs: Runs, noisy: Folder, snapshot: SnapshotAssertion
 ) -> None:
     with writing(noisy) as writer:
@@ -166,7 +166,7 @@ def test_wrong_use(
     assert outcome.err == snapshot
 
 
-def test_what_was_imported_or_calibrated_cannot_go_on(
+def test_imports_and_calibrations_cannot_be_resumed(
     slowdust: Slowdust, runs: Runs, noisy: Folder, snapshot: SnapshotAssertion
 ) -> None:
     manifest = noisy.read_manifest()

@@ -70,7 +70,7 @@ _STORED_NAME = [
 
 @pytest.fixture
 def laboratory(tmp_path: Path, results: Path, slowdust: Slowdust) -> Path:
-    """A directory with stored experiments, a build in the cache, and a folder beside them."""
+    """A directory with stored experiments, a build in the cache, and another folder."""
     assert slowdust("bundle", "micro").code == 0
     for folder in ("cache/builds/postgres/17.6", "cache/compiled/postgres", "precious", "data"):
         (tmp_path / folder).mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A pipe in place of a file, which nobody may ever write to: refused at once."""
+"""A pipe in place of a file, which may never get a writer: refused at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from slowdust.text import DamagedError, read_content
 from tests.unit.cli.command import Slowdust
 
-REFUSED = "pipe is no regular file: name a file"
+REFUSED = "pipe is not a regular file: choose a file"
 
 
 @pytest.fixture

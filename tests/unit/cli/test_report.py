@@ -24,7 +24,7 @@ def report_of(text: str) -> dict[str, Any]:
     return report
 
 
-def test_without_a_name_it_is_the_newest_with_its_page_beside_the_results(
+def test_without_a_name_it_is_the_newest_with_its_page_next_to_the_results(
     slowdust: Slowdust, results: Path
 ) -> None:
     outcome = slowdust("report")
@@ -40,7 +40,7 @@ def test_a_named_experiment(slowdust: Slowdust, results: Path) -> None:
     assert slowdust("report", "micro").out.splitlines()[-1] == "report: results/micro/report.html"
 
 
-def test_the_page_beside_another_base_has_a_name_of_its_own(
+def test_the_page_compared_with_another_base_has_a_name_of_its_own(
     slowdust: Slowdust, results: Path
 ) -> None:
     slowdust("report", "micro")
@@ -165,7 +165,7 @@ def test_page_goes_where_it_is_asked_for(slowdust: Slowdust, results: Path) -> N
     assert not (results / "insert/report.html").exists()
 
 
-def test_page_beside_another_format_is_told_on_standard_error(
+def test_page_next_to_another_format_is_reported_on_standard_error(
     slowdust: Slowdust, results: Path
 ) -> None:
     outcome = slowdust("report", "slap", "--json", "--html", "page.html")

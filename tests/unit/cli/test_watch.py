@@ -43,7 +43,7 @@ OF_RELEASES = WATCH + 'releases = "postgres@15.0..15.9"\n'
     ],
     ids=spoken,
 )
-def test_a_wrong_file_is_told_in_one_line(
+def test_a_wrong_file_is_reported_in_one_line(
     slowdust: Slowdust, tmp_path: Path, text: str, named: str, snapshot: SnapshotAssertion
 ) -> None:
     (tmp_path / "w.toml").write_text(text)

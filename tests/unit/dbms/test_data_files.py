@@ -75,7 +75,7 @@ def test_logs_are_no_data_files(
         (family("mongodb"), "mongodb", "7.0.14", None),
     ],
 )
-def test_pages_have_the_size_that_the_server_tells(
+def test_pages_have_the_size_that_the_server_reports(
     tmp_path: Path, kind: Family, dbms: str, version: str, statement: str | None
 ) -> None:
     query = kind.page_size(site_of(tmp_path, build_of(dbms, version)))

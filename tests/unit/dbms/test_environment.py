@@ -1,10 +1,11 @@
-"""What is written behind a contender's '+'."""
+"""The environment after a contender's '+'."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.dbms.environment import Environment, check_loadable, parse_environment
 from slowdust.errors import UsageError
@@ -26,24 +27,22 @@ def test_allocator_is_preloaded_for_the_server() -> None:
 
 
 @pytest.mark.parametrize(
-    ("parts", "message"),
+    "parts",
     [
-        (
-            ["hoard"],
-            r"'\+hoard' is not an environment: write glibc, jemalloc, tcmalloc or NAME=VALUE",
-        ),
-        (["1A=2"], "is not an environment"),
-        (["glibc", "jemalloc"], "one allocator, not glibc and jemalloc"),
-        (["A=1", "A=2"], "A is set twice"),
-        (["LD_PRELOAD=/x.so"], "LD_PRELOAD cannot be set: Slowdust chooses it"),
-        (["LD_BIND_NOW=1"], "LD_BIND_NOW cannot be set"),
-        (["PATH=/x"], "PATH cannot be set"),
-        (["LC_ALL=de"], "LC_ALL cannot be set"),
+        ["hoard"],
+        ["1A=2"],
+        ["glibc", "jemalloc"],
+        ["A=1", "A=2"],
+        ["LD_PRELOAD=/x.so"],
+        ["LD_BIND_NOW=1"],
+        ["PATH=/x"],
+        ["LC_ALL=de"],
     ],
 )
-def test_wrong_environments(parts: list[str], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_wrong_environments(parts: list[str], snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         parse_environment(parts)
+    assert str(error.value) == snapshot
 
 
 def test_paths_that_the_loader_would_cut() -> None:

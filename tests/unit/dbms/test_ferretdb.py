@@ -1,4 +1,4 @@
-"""What is told to FerretDB and to what is beneath it, without them."""
+"""Commands to FerretDB and its database, without either."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def settings_of(**values: str) -> Settings:
 
 @pytest.fixture
 def beneath(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A build of each version of Postgres, in place of those of the catalog."""
+    """A build of each version of Postgres, in place of the catalog's."""
     monkeypatch.setattr(
         "slowdust.dbms.ferretdb.postgres_build",
         lambda version: build_of(version, "postgres"),
     )
 
 
-def test_the_server_listens_on_its_socket_and_reports_to_nobody(tmp_path: Path) -> None:
+def test_the_server_listens_on_its_socket_alone(tmp_path: Path) -> None:
     assert FERRETDB.server_command(site_of(tmp_path)) == [
         "/ferretdb/bin/ferretdb", "--handler=sqlite", f"--sqlite-url=file:{tmp_path}/",
         f"--state-dir={tmp_path}", "--listen-unix=/s/mongodb-5432.sock", "--listen-addr=",
@@ -102,33 +102,34 @@ def test_shipped_configurations_are_accepted(config: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    "setting",
     [
-        (("cache_sise", "3"), "ferretdb 1.24.2 has no setting 'cache_sise': did you mean cache_si"),
-        (("writable_schema", "1"), "has no setting 'writable_schema'"),
-        (("encoding", "utf-16"), "has no setting 'encoding'"),
-        (("shared_buffers", "64MB"), "has no setting 'shared_buffers'"),
-        (("journal_mode", "wahl"), r"refuses the settings: journal_mode = wahl \(choose delete, "),
-        (("synchronous", "maybe"), r"synchronous = maybe \(choose off, normal, full, extra\)"),
-        (("mmap_size", "64MB"), r"mmap_size = 64MB \(a number is needed\)"),
+        ("cache_sise", "3"),
+        ("writable_schema", "1"),
+        ("encoding", "utf-16"),
+        ("shared_buffers", "64MB"),
+        ("journal_mode", "wahl"),
+        ("synchronous", "maybe"),
+        ("mmap_size", "64MB"),
     ],
 )
 def test_settings_that_sqlite_would_ignore_are_refused(
-    setting: tuple[str, str], message: str
+    setting: tuple[str, str], snapshot: SnapshotAssertion
 ) -> None:
     settings = FERRETDB.settings("default", dict([setting]), 1, engine="sqlite")
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError) as error:
         FERRETDB.accept(build_of(), ME, settings)
+    assert str(error.value) == snapshot
 
 
-def test_an_optional_setting_that_sqlite_lacks_is_left_out() -> None:
+def test_an_optional_setting_that_sqlite_lacks_is_skipped() -> None:
     optional = {"cache_size": "-2000", "direct_io": "on"}
     accepted = FERRETDB.accept(build_of(), ME, Settings("mine", {}, optional, {}))
     assert (accepted.values, accepted.skipped) == ({"cache_size": "-2000"}, ("direct_io",))
 
 
 @pytest.mark.parametrize("config", shipped_configs("postgres"))
-def test_over_postgres_configurations_are_those_of_postgres(config: str) -> None:
+def test_over_postgres_configurations_match_postgres(config: str) -> None:
     own, sized = {"Work-Mem": "3MB"}, 4 << 30
     settings = FERRETDB.settings(config, own, 2, engine="postgres", clients=200, memory_bytes=sized)
     beneath = family("postgres").settings(config, own, 2, clients=200, memory_bytes=sized)
@@ -146,7 +147,7 @@ def test_the_version_of_postgres_is_a_setting(
     overrides = {"postgres": "15.8"} if where == "override" else {}
     settings = FERRETDB.settings(str(file), overrides, 1, engine="postgres")
     assert settings.required["postgres"] == "15.8"
-    assert FERRETDB.beneath(settings) == ("postgres", "15.8")
+    assert FERRETDB.backing_server(settings) == ("postgres", "15.8")
     file.write_text(f"[settings]\ncache_size = -2000\n{own}\n")
     with pytest.raises(UsageError) as error:
         FERRETDB.settings(str(file), overrides, 1, engine="sqlite")
@@ -179,7 +180,7 @@ def test_postgres_is_asked_about_its_settings(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.usefixtures("beneath")
-def test_a_shell_runs_postgres_beneath_the_server(tmp_path: Path) -> None:
+def test_a_shell_runs_postgres_under_the_server(tmp_path: Path) -> None:
     values = {"max_connections": "120", "work_mem": "1MB", "postgres": "15.8"}
     site = site_of(tmp_path, values, access=Access(Listen.LOOPBACK))
     shell, option, script = FERRETDB.server_command(site)
@@ -273,7 +274,7 @@ def test_short_names_are_for_the_client_alone(
         ("postgres", {"synchronous_commit": "off"}, None),
     ],
 )
-def test_a_command_waits_for_what_is_beneath(
+def test_a_command_waits_for_the_backend(
     engine: str, settings: dict[str, str], waits: str | None
 ) -> None:
     commit = FERRETDB.commit(settings, engine)
@@ -282,7 +283,7 @@ def test_a_command_waits_for_what_is_beneath(
     assert waits in (None, commit.setting)
 
 
-def test_what_the_server_does_not_tell_is_absent(
+def test_facts_that_the_server_does_not_report_are_absent(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     site = site_of(tmp_path)

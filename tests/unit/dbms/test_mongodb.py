@@ -1,6 +1,6 @@
-"""What is told to mongod and read from it, without one.
+"""Commands to mongod and its answers, without a server.
 
-The replies are shortened from those in MongoDB's manual, the lines from logs that people published.
+The replies are shortened from MongoDB's manual, the lines of logs from published ones.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ Answer = Callable[[str], str]
 def answering(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> Callable[[Answer], list[list[str]]]:
-    """Let a function of the configuration's text answer for the server; the commands it got."""
+    """Answer for the server by a function of the configuration's text; yield the commands."""
 
     def install(answer: Answer) -> list[list[str]]:
         commands: list[list[str]] = []
@@ -157,7 +157,7 @@ def test_settings_are_sections_of_yaml_and_those_of_the_client_are_not(tmp_path:
     ("name", "value"),
     [("cacheSizeGB", "1"), ("storage: x", "1"), ("storage.a", "1\nnet:\n  port: 1"), ("a..b", "1")],
 )
-def test_what_cannot_be_written_is_refused(
+def test_unwritable_texts_are_refused(
     tmp_path: Path, name: str, value: str, snapshot: SnapshotAssertion
 ) -> None:
     site = site_of(tmp_path, {name: value})
@@ -212,7 +212,7 @@ def test_a_server_that_misses_its_data_alone_takes_the_settings(
         ),
     ],
 )
-def test_a_setting_that_the_version_lacks_is_left_out_where_it_is_optional(
+def test_a_setting_that_the_version_lacks_is_skipped_where_it_is_optional(
     answering: Callable[[Answer], list[list[str]]], said: str, snapshot: SnapshotAssertion
 ) -> None:
     name = "storage.journal.enabled" if "journal" in said else "setParameter.ttlMonitor"
@@ -248,32 +248,34 @@ def test_a_server_that_says_nothing_takes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("required", "create", "message"),
+    ("required", "create"),
     [
-        ({"net.port": "1"}, {}, "net.port cannot be set"),
-        ({"storage.engine": "inMemory"}, {}, "storage.engine cannot be set"),
-        ({"writeConcern.j": "perhaps"}, {}, "writeConcern.j = 'perhaps': write true or false"),
-        ({}, {"checksums": True}, "has nothing to choose: leave out 'checksums'"),
+        ({"net.port": "1"}, {}),
+        ({"storage.engine": "inMemory"}, {}),
+        ({"writeConcern.j": "perhaps"}, {}),
+        ({}, {"checksums": True}),
     ],
 )
-def test_what_is_refused_without_asking_the_server(
-    required: dict[str, str], create: dict[str, bool], message: str
+def test_settings_that_are_refused_without_the_server(
+    required: dict[str, str], create: dict[str, bool], snapshot: SnapshotAssertion
 ) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError) as error:
         MONGODB.accept(build_of(), ME, Settings("mine", required, {}, create))
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize(
-    ("version", "message"),
+    "version",
     [
-        ("3.4.24", "mongodb 3.4.24 speaks an older protocol than Slowdust does: choose 3.6"),
-        ("2.6.12", "mongodb 2.6.12 speaks an older protocol"),
-        ("2.0.1-mongodb-2.4.10", "TokuMX 2.0.1 speaks the protocol of MongoDB 2.4.10, which"),
+        "3.4.24",
+        "2.6.12",
+        "2.0.1-mongodb-2.4.10",
     ],
 )
-def test_servers_before_op_msg_are_refused(version: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as error:
+def test_servers_before_op_msg_are_refused(version: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         MONGODB.choose_engine(build_of(version), None)
+    assert str(error.value) == snapshot
     assert "\n" not in str(error.value)
 
 
@@ -378,7 +380,7 @@ def test_replies_are_read(tmp_path: Path) -> None:
     assert MONGODB.buffer_pool(site_of(tmp_path, engine="mmapv1")) is None
 
 
-def test_what_a_server_does_not_tell_is_absent(tmp_path: Path) -> None:
+def test_unreported_facts_are_absent(tmp_path: Path) -> None:
     site = site_of(tmp_path)
     nothing = reply_of({"ok": 1.0})
     assert read(MONGODB.counters(site), nothing) == {}

@@ -1,4 +1,4 @@
-"""What servers of MongoDB's protocol that run already say of themselves."""
+"""Introductions of running servers that speak MongoDB's protocol."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_server_says_who_made_it(told: object, version: str, product: str) -> 
     assert (introduction.version, introduction.product) == (version, product)
 
 
-def test_collections_of_others_are_those_of_a_database_that_is_not_slowdusts() -> None:
+def test_collections_of_others_match_a_database_that_is_not_slowdusts() -> None:
     names = ["system.views", "orders", "customers"]
     told = {"version": "7.0.14"}
     assert introduced(told, names).foreign_tables == ["bench.customers", "bench.orders"]
@@ -60,7 +60,7 @@ def test_collections_of_others_are_those_of_a_database_that_is_not_slowdusts() -
         ({"process": "ferretdb"}, None),
     ],
 )
-def test_the_engine_is_known_where_the_server_tells_one_that_is(
+def test_the_engine_is_known_where_the_server_reports_one_that_is(
     status: object, engine: str | None
 ) -> None:
     assert read(dialect().engine, rows(status)) == engine

@@ -1,13 +1,15 @@
-"""What is told to servers of MySQL and MariaDB and read from them, without one."""
+"""Commands to MySQL and MariaDB and their answers, without a server."""
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.accounts import server_account
 from slowdust.builds import Build
@@ -64,7 +66,7 @@ END
 
 @pytest.fixture
 def asked(open_dir: Path) -> Build:
-    """A build whose server knows few settings; it leaves what it was told in `seen`."""
+    """A build whose server knows few settings; it writes its option file to `seen`."""
     build = build_of("mysql", "5.6.24", open_dir)
     for name in ("bin", "share/english"):
         (open_dir / name).mkdir(parents=True)
@@ -106,7 +108,7 @@ def test_old_servers_take_words_for_zero() -> None:
     ("name", "value"), [("a b", "1"), ("", "1"), ("a", "1\nport=1"), ("a", 'x"y'), ("1", "")]
 )
 def test_option_file_cannot_be_broken_out_of(name: str, value: str) -> None:
-    with pytest.raises(UsageError, match="cannot be a setting"):
+    with pytest.raises(UsageError, match=re.escape(repr(name)) if name else "setting"):
         option_file(build_of("mysql", "5.6.24"), {name: value})
 
 
@@ -128,32 +130,31 @@ def test_settings_of_a_plugin_are_known_when_it_is_loaded(asked: Build) -> None:
     accepted = MYSQL.accept(asked, server_account(), Settings("mine", settings, {}, {}))
     assert accepted.values == settings
     del settings["plugin_load_add"]
-    with pytest.raises(UsageError, match="has no setting 'rocksdb_block_cache_size'"):
+    with pytest.raises(UsageError, match="'rocksdb_block_cache_size'"):
         MYSQL.accept(asked, server_account(), Settings("mine", settings, {}, {}))
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "message"),
+    ("name", "value"),
     [
-        ("max_conections", "9", "5.6.24 has no setting 'max_conections': did you mean max_connec"),
-        ("xyz", "9", "has no setting 'xyz': leave it out or put it under"),
-        ("loose_max_connections", "9", "has no setting 'loose_max_connections'"),
-        (
-            "max_connections",
-            "-4",
-            "refuses the settings: option 'max_connections': signed value -4",
-        ),
-        ("innodb_buffer_pool_size", "much", "refuses the settings: unknown suffix 'm' in innodb_b"),
-        ("innodb_doublewrite", "perhaps", "innodb_doublewrite must be on or off, not 'perhaps'"),
-        ("datadir", "/x", "datadir cannot be set: Slowdust chooses it"),
-        ("ssl", "on", "ssl cannot be set"),
-        ("thread_cache_size", "9", "thread_cache_size cannot be set"),
-        ("log_error", "/x", "log_error cannot be set"),
+        ("max_conections", "9"),
+        ("xyz", "9"),
+        ("loose_max_connections", "9"),
+        ("max_connections", "-4"),
+        ("innodb_buffer_pool_size", "much"),
+        ("innodb_doublewrite", "perhaps"),
+        ("datadir", "/x"),
+        ("ssl", "on"),
+        ("thread_cache_size", "9"),
+        ("log_error", "/x"),
     ],
 )
-def test_settings_that_are_refused(asked: Build, name: str, value: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as error:
+def test_settings_that_are_refused(
+    asked: Build, name: str, value: str, snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as error:
         MYSQL.accept(asked, server_account(), Settings("mine", {name: value}, {}, {}))
+    assert str(error.value) == snapshot
     assert "Aborting" not in str(error.value)
     assert "table_cache" not in str(error.value)
 
@@ -167,7 +168,7 @@ def test_default_engine_and_those_that_a_build_lacks(tmp_path: Path) -> None:
     build = build_of("mariadb", "11.4.5", tmp_path / "without")
     assert MARIADB.choose_engine(build, None) == "innodb"
     assert MARIADB.choose_engine(build, "memory") == "memory"
-    with pytest.raises(UsageError, match=r"11\.4\.5 comes without ha_rocksdb\.so.* from Debian"):
+    with pytest.raises(UsageError, match=r"11\.4\.5 .*ha_rocksdb\.so.* Debian"):
         MARIADB.choose_engine(build, "rocksdb")
     with pytest.raises(UsageError, match="no engine 'tokudb': choose innodb, rocksdb, memory"):
         MARIADB.choose_engine(build, "tokudb")
@@ -188,7 +189,7 @@ def test_default_engine_and_those_that_a_build_lacks(tmp_path: Path) -> None:
     ],
 )
 def test_authentication_that_a_version_does_not_know(dbms: str, version: str, auth: Auth) -> None:
-    with pytest.raises(UsageError, match=f"{version} has no authentication by {auth.value}"):
+    with pytest.raises(UsageError, match=f"{version} .*{auth.value}"):
         family(dbms).check_access(build_of(dbms, version), Access.make(auth=auth))
 
 
@@ -291,7 +292,7 @@ def test_fatal_error_is_a_whole_state(state: str, what: str | None) -> None:
 
 
 @pytest.mark.parametrize("listen", list(Listen))
-def test_what_a_server_is_told_cannot_be_set(asked: Build, listen: Listen) -> None:
+def test_options_that_slowdust_sets_cannot_be_set(asked: Build, listen: Listen) -> None:
     site = site_of(asked.root, asked, Access(listen, Auth.NATIVE, Secret("pw")))
     options = [
         part.removeprefix("--").removeprefix("loose-").partition("=")[0].replace("-", "_")

@@ -1,4 +1,4 @@
-"""What a server of MySQL or MariaDB owes its tables after writes, and how large they are."""
+"""Pending maintenance of MySQL and MariaDB after writes, and sizes of tables."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_memory_owes_nothing_and_keeps_nothing(tmp_path: Path) -> None:
     assert MYSQL.buffer_pool(site) is None
 
 
-def test_sizes_are_those_of_the_files_that_hold_tables(tmp_path: Path) -> None:
+def test_sizes_match_the_files_that_hold_tables(tmp_path: Path) -> None:
     build = build_of("mysql", "9.7.4")
     for name, size in (("slowdust/a.ibd", 700), ("slowdust/a.frm", 9), ("#rocksdb/1.sst", 50)):
         file = tmp_path / "data" / name
@@ -128,7 +128,7 @@ def test_tables_may_be_in_the_system_tablespace(
     assert read(MYSQL.sizes(site, []), [("500", "100")]).data_bytes == data
 
 
-def test_files_that_a_server_deletes_meanwhile_are_left_out(
+def test_files_that_a_server_deletes_meanwhile_are_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = [tmp_path / "1.sst", tmp_path / "gone.sst"]

@@ -1,4 +1,4 @@
-"""What servers answer about their files and their work becomes numbers."""
+"""Servers' answers about their files and their work, as numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told to a Postgres server and read from it, without one."""
+"""Commands to Postgres and its answers, without a server."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_configuration_cannot_be_broken_out_of(
 def test_an_order_to_read_other_files_is_no_setting(name: str, where: str) -> None:
     values = {name: "/etc/passwd"}
     settings = Settings("mine", *((values, {}) if where == "required" else ({}, values)), {})
-    with pytest.raises(UsageError, match=f"{name} is no setting"):
+    with pytest.raises(UsageError, match=f"{name} is not a setting"):
         POSTGRES.accept(build_of("17.6"), Account("me", 1, 1), settings)
 
 
-def test_server_listens_on_its_socket_only_unless_told(tmp_path: Path) -> None:
+def test_server_listens_on_its_socket_only_by_default(tmp_path: Path) -> None:
     command = " ".join(POSTGRES.server_command(site_of(tmp_path)))
     assert "-c listen_addresses= " in command
     tcp = Access.make(Listen.LOOPBACK)
@@ -180,7 +180,7 @@ def check_vacuum_comes_behind_the_commits(stages: list[Stage]) -> None:
         ({"autovacuum": "0"}, ()),
     ],
 )
-def test_what_autovacuum_would_do_is_done_where_it_is_on(
+def test_autovacuums_work_is_done_where_it_is_on(
     tmp_path: Path, settings: dict[str, str], texts: tuple[str, ...]
 ) -> None:
     accepted = AcceptedSettings(settings, (), {})

@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds.catalog import known_dbms
 from slowdust.dbms import family
@@ -182,24 +183,27 @@ def test_configuration_of_the_users_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        ("[settings]\na = ", "mine.toml"),
-        ("[setings]\na = 1", "setings"),
-        ("[settings]\na = { share = 0.5, most = '1GB' }", "most"),
-        ("[settings]\na = { share = 0.5, max = 'much' }", "'much' is not a size"),
-        ("[settings]\na = [1]", "settings"),
-        ("based_on = 'nothing'", "based_on must be one of default, durable, insert, small"),
-        ("based_on = 'mysql/nothing'", "must be one of default, durable, insert, small"),
-        ("[settings]\nJit = 1\njit = 2", "sets jit more than once"),
-        ("[engines.innodb]\na = 1", "engines"),
+        "[settings]\na = ",
+        "[setings]\na = 1",
+        "[settings]\na = { share = 0.5, most = '1GB' }",
+        "[settings]\na = { share = 0.5, max = 'much' }",
+        "[settings]\na = [1]",
+        "based_on = 'nothing'",
+        "based_on = 'mysql/nothing'",
+        "[settings]\nJit = 1\njit = 2",
+        "[engines.innodb]\na = 1",
     ],
 )
-def test_wrong_configuration_is_told_in_one_line(tmp_path: Path, text: str, message: str) -> None:
+def test_wrong_configuration_is_reported_in_one_line(
+    tmp_path: Path, text: str, snapshot: SnapshotAssertion
+) -> None:
     file = tmp_path / "mine.toml"
     file.write_text(text)
-    with pytest.raises(UsageError, match=message) as error:
+    with pytest.raises(UsageError) as error:
         family("postgres").settings(str(file), {}, 1)
+    assert str(error.value) == snapshot
     assert "\n" not in str(error.value)
 
 
@@ -214,12 +218,12 @@ def test_wrong_configuration_is_told_in_one_line(tmp_path: Path, text: str, mess
 def test_a_share_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(f"[settings]\nshared_buffers = {{ {text} }}\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"is no share of memory|write sizes above 0"):
+    with pytest.raises(UsageError, match=r"share|sizes above 0"):
         family("postgres").settings(str(path), {}, 1)
 
 
 def test_configuration_that_is_not_there() -> None:
-    with pytest.raises(UsageError, match="no configuration 'tiny': use one of default, durable"):
+    with pytest.raises(UsageError, match=r"'tiny': .*default, durable"):
         load_config("postgres", "tiny")
     with pytest.raises(UsageError, match=r"cannot read .*nothing\.toml: No such file"):
         load_config("postgres", "nothing.toml")

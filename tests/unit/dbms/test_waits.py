@@ -1,4 +1,4 @@
-"""What servers answer about the waits of their sessions."""
+"""Servers' answers about the waits of their sessions."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_sessions_of_postgres() -> None:
     ],
 )
 def test_events_of_old_versions_have_the_names_of_new_ones(kind: str, old: str, new: str) -> None:
-    assert postmaster.name_of(kind, old) == new
+    assert postmaster.event_name(kind, old) == new
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_events_of_old_versions_have_the_names_of_new_ones(kind: str, old: str, 
     ],
 )
 def test_kinds_of_postgres(event: str, kind: str) -> None:
-    assert postmaster.kind_of(event) == kind
+    assert postmaster.wait_kind(event) == kind
 
 
 def test_totals_of_the_performance_schema() -> None:

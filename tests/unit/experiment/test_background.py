@@ -1,4 +1,4 @@
-"""Slices with others beside them, and those without next to them, on a driver that notes them."""
+"""Slices with and without background load, on a driver that records them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LENGTH = 0.25
 
 
 class Driver:
-    """Each run does 10 operations per client; those of `b` beside it only 4."""
+    """Each run does 10 operations per client; with background load, those on `b` do only 4."""
 
     def __init__(self) -> None:
         self.done: dict[str, int] = {}
         self.began: dict[str, list[int]] = {}
         """Session -> the positions at which its runs began."""
         self.runs: list[tuple[str, float | None, bool]] = []
-        """Contender, seconds, whether others ran beside it."""
+        """Contender, seconds, whether there was background load."""
         self.subject = ""
 
     def advance(self, session: str, positions: list[int]) -> Ran:
@@ -110,7 +110,7 @@ def block_of(test: str, *, warm: bool = False) -> tuple[Driver, list[Slice], Ope
     contenders = SimpleNamespace(
         driver=driver,
         running=lambda: running,
-        having=lambda test: running,
+        supporting=lambda test: running,
         guard=lambda _: nullcontext(),
     )
     chosen = HTAP.test(test)
@@ -141,9 +141,9 @@ def test_each_slice_has_one_alone_next_to_it_in_mirrored_order() -> None:
     assert rates == [(40.0, 80.0)] * 4
 
 
-def test_what_writes_beside_a_test_catches_up() -> None:
+def test_background_writers_catch_up() -> None:
     driver, _, sessions = block_of("queries.beside")
-    beside = {name: done for name, done in driver.done.items() if name.endswith("|beside")}
+    beside = {name: done for name, done in driver.done.items() if name.endswith("|background")}
     # A discarded run and a slice in each half: four runs of 10 operations, and of 4.
     assert sorted(beside.values()) == [40, 40]
     assert driver.runs[-1] == ("b", None, False)
@@ -151,12 +151,12 @@ def test_what_writes_beside_a_test_catches_up() -> None:
 
 
 def test_slices_of_unlike_queries_begin_with_the_same_one() -> None:
-    for test, side in (("mixed.t0q1", ""), ("mixed.t1q1", "|beside")):
+    for test, side in (("mixed.t0q1", ""), ("mixed.t1q1", "|background")):
         driver, _, sessions = block_of(test, warm=True)
         begins = {
             session.partition("|")[0]: begun[-4:]
             for session, begun in driver.began.items()
-            if session.endswith("|beside") == bool(side)
+            if session.endswith("|background") == bool(side)
         }
         # A discarded run and a slice in each half, which begin with what none has done before it.
         first, second = begins["a"][0], begins["a"][2]

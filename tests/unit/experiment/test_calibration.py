@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.analysis.calibration import calibration_of
 from slowdust.analysis.model import Calibration
@@ -26,7 +27,7 @@ ROWS = 100_000
 POSTGRES, MYSQL = "postgres@17.6", "mysql@9.7.4"
 
 
-def test_a_build_stands_beside_itself_and_itself_slowed() -> None:
+def test_a_build_is_compared_with_itself_and_itself_slowed() -> None:
     (spec,) = calibration_specs([POSTGRES], {"name": "night", "patience": "2m"})
     planned = spec.planned_contenders()
     assert [contender.slowed for contender in planned] == [0.0, 0.0, 0.03, 0.05, 0.10]
@@ -44,7 +45,7 @@ def test_a_budget_has_whole_trials() -> None:
         assert (spec.trial, spec.incarnations) == (trial, trial * trials)
 
 
-def test_a_trial_has_the_incarnations_of_a_comparison_as_long() -> None:
+def test_a_trial_has_the_starts_of_a_comparison_as_long() -> None:
     for trial, incarnations in (("5s", 3), ("12s", 5), ("60s", 6)):
         (spec,) = calibration_specs([POSTGRES], {"trial": trial, "budget": "8h"})
         assert spec.trial == incarnations
@@ -57,27 +58,28 @@ def test_several_contenders_share_the_budget() -> None:
     assert all(spec.clients == [1, 4] for spec in specs)
 
 
-def test_a_build_may_stand_beside_itself_alone() -> None:
+def test_a_build_may_be_compared_with_itself_alone() -> None:
     (spec,) = calibration_specs([POSTGRES], {"slowed": "none"})
     assert [contender.slowed for contender in spec.contenders] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(
-    ("options", "complaint"),
+    "options",
     [
-        ({"slowed": "0"}, "--slowed 0: write different percentages"),
-        ({"slowed": "100"}, "--slowed 100"),
-        ({"slowed": "5,5"}, "--slowed 5,5"),
-        ({"slowed": "much"}, "--slowed: 'much' is not a percentage"),
-        ({"budget": "long"}, "--budget: 'long' is not a duration"),
-        ({"trial": "0s"}, "--trial: '0s' is zero"),
-        ({"tests": "scan", "suite": "quick"}, "--tests and --suite"),
-        ({"rows": "many"}, "--rows: 'many' is not a whole number"),
+        {"slowed": "0"},
+        {"slowed": "100"},
+        {"slowed": "5,5"},
+        {"slowed": "much"},
+        {"budget": "long"},
+        {"trial": "0s"},
+        {"tests": "scan", "suite": "quick"},
+        {"rows": "many"},
     ],
 )
-def test_wrong_options_are_named(options: dict[str, str], complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+def test_wrong_options_are_named(options: dict[str, str], snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         calibration_specs([POSTGRES], options)
+    assert str(error.value) == snapshot
 
 
 def test_a_contender_is_given_once() -> None:
@@ -93,30 +95,28 @@ def test_a_calibration_survives_its_file(tmp_path: Path) -> None:
 
 def test_long_steps_cannot_be_slowed() -> None:
     data = {"name": "x", "benchmark": "insert", "contenders": [{"contender": MYSQL, "slowed": 0.1}]}
-    with pytest.raises(UsageError, match="measured in long steps"):
+    with pytest.raises(UsageError, match="long steps"):
         parse_spec(data)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("contenders", "complaint"),
+    "contenders",
     [
-        ([{"contender": POSTGRES, "slowed": 0.1}, {"contender": POSTGRES, "slowed": 0}], "base"),
-        ([{"contender": POSTGRES, "slowed": 0}, POSTGRES], "all contenders"),
-        ([{"contender": POSTGRES, "slowed": 0}, {"contender": MYSQL, "slowed": 0}], "one build"),
-        (
-            [
-                {"contender": POSTGRES, "slowed": 0},
-                {"contender": POSTGRES, "slowed": 0, "set": {"work_mem": "1MB"}},
-            ],
-            "one build with one config",
-        ),
+        [{"contender": POSTGRES, "slowed": 0.1}, {"contender": POSTGRES, "slowed": 0}],
+        [{"contender": POSTGRES, "slowed": 0}, POSTGRES],
+        [{"contender": POSTGRES, "slowed": 0}, {"contender": MYSQL, "slowed": 0}],
+        [
+            {"contender": POSTGRES, "slowed": 0},
+            {"contender": POSTGRES, "slowed": 0, "set": {"work_mem": "1MB"}},
+        ],
     ],
 )
 def test_contenders_of_a_calibration_differ_in_their_delays_alone(
-    contenders: list[object], complaint: str
+    contenders: list[object], snapshot: SnapshotAssertion
 ) -> None:
-    with pytest.raises(UsageError, match=f"slowed: .*{complaint}"):
+    with pytest.raises(UsageError) as error:
         parse_spec({"name": "x", "contenders": contenders})
+    assert str(error.value) == snapshot
 
 
 def test_each_number_of_clients_is_calibrated() -> None:
@@ -130,7 +130,7 @@ def test_a_delay_takes_its_share() -> None:
     assert per_send / (per_send + delay) == pytest.approx(0.9)
 
 
-def test_the_time_of_a_send_is_that_of_the_clients_at_work() -> None:
+def test_the_time_of_a_send_matches_the_clients_at_work() -> None:
     _, slices = synthetic_calibration(["scan"], incarnations=1, blocks=1)
     alone = 1e6 * SLICE_S / SENDS
     assert time_per_send(slices, clients=1, cpus=2) == pytest.approx(alone)
@@ -182,9 +182,8 @@ def test_later_experiments_know_what_their_host_resolves() -> None:
     keep(POSTGRES)
     keep(MYSQL, "innodb", day="2026-11-23")
     (postgres,) = host_calibrations.host_fact(base_of("postgres@15.8"), ROWS).values()
-    assert postgres.startswith(
-        f"2026-11-22 with {POSTGRES}, 100,000 rows: a difference of 2% takes "
-    )
+    assert postgres.startswith(f"2026-11-22 with {POSTGRES}, 100,000 rows: ")
+    assert " 2% " in postgres
     (mysql,) = host_calibrations.host_fact(base_of("mysql@5.6.24", "innodb"), ROWS).values()
     (other,) = host_calibrations.host_fact(base_of("mariadb@11.4.5", "rocksdb"), ROWS).values()
     assert mysql == other
@@ -211,7 +210,7 @@ def test_a_short_calibration_leaves_a_long_one() -> None:
 
 
 @pytest.mark.usefixtures("_own_data")
-def test_tests_clients_and_rows_are_kept_apart() -> None:
+def test_tests_clients_and_rows_are_separate() -> None:
     keep(POSTGRES)
     keep(POSTGRES, day="2026-12-01", tests=["scan"])
     keep(POSTGRES, day="2026-12-02", clients=[4])

@@ -1,4 +1,4 @@
-"""The chunks of long steps, and the order in which contenders have them."""
+"""The chunks of long steps, and the order of contenders."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_an_odd_number_of_chunks_has_blocks_of_one_of_each() -> None:
     ]
 
 
-def test_uses_of_chunks_add_up_and_states_are_those_of_the_end() -> None:
+def test_uses_of_chunks_add_up_and_states_match_the_end() -> None:
     first = WindowUse(
         uses={"server": {"cpu_s": 1.0, "rss_bytes": 10, "context_switches": 3}, "host": {}},
         seconds=1.0,

@@ -1,4 +1,5 @@
 import dataclasses
+import re
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ from slowdust.errors import UsageError
 from slowdust.experiment.spec.contenders import distinct, parse_contender
 
 
-def test_takes_a_named_contender_apart() -> None:
+def test_parses_a_named_contender() -> None:
     name = parse_contender("postgres@17.6:small")
     assert (name.dbms, name.version, name.config) == ("postgres", "17.6", "small")
 
@@ -26,7 +27,7 @@ def test_an_engine_may_have_a_digit_in_its_name() -> None:
     assert (name.version, name.engine, name.config) == ("4.0.28", "mmapv1", "small")
 
 
-def test_engine_and_environment_may_be_left_out() -> None:
+def test_engine_and_environment_may_be_omitted() -> None:
     name = parse_contender("mysql@9.7.4")
     assert (name.engine, name.environment.allocator, name.environment.written) == (None, None, [])
 
@@ -56,37 +57,33 @@ def test_parts_keep_the_order_of_a_contenders_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "part", "why"),
+    ("written", "part"),
     [
-        ("a@1/heap", "engine", "names its engine already"),
-        ("a@1:default", "config", "names its config already"),
-        ("./build+glibc", "environment", "names its environment already"),
-        ("./build", "engine", r"slowdust builds add NAME DIRECTORY` and write DBMS@NAME/ENGINE"),
+        ("a@1/heap", "engine"),
+        ("a@1:default", "config"),
+        ("./build+glibc", "environment"),
+        ("./build", "engine"),
     ],
 )
-def test_parts_that_cannot_be_added(written: str, part: str, why: str) -> None:
-    with pytest.raises(UsageError, match=why):
+def test_parts_that_cannot_be_added(written: str, part: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         parse_contender(written).with_parts({part: "x"})
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize(
     "written", ["postgres", "@17", "postgres@", "postgres@17 6", "", "17.6", "postgres@17:"]
 )
 def test_refuses_malformed_contenders(written: str) -> None:
-    with pytest.raises(UsageError, match="is not a contender"):
+    with pytest.raises(UsageError, match=re.escape(repr(written))):
         parse_contender(written)
 
 
-@pytest.mark.parametrize(
-    ("written", "why"),
-    [
-        ("mysql@9.7.4+hoard", r"'mysql@9.7.4\+hoard': '\+hoard' is not an environment"),
-        ("postgres://me:secret@somewhere/db", "is seen in process lists"),
-    ],
-)
-def test_says_what_it_cannot_run(written: str, why: str) -> None:
-    with pytest.raises(UsageError, match=why):
+@pytest.mark.parametrize("written", ["mysql@9.7.4+hoard", "postgres://me:secret@somewhere/db"])
+def test_says_what_it_cannot_run(written: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         parse_contender(written)
+    assert str(error.value) == snapshot
 
 
 def test_numbers_repeated_contenders() -> None:
@@ -117,7 +114,7 @@ def test_numbers_repeated_contenders() -> None:
         ),
     ],
 )
-def test_takes_a_contender_apart_that_is_compiled(written: str, parts: dict[str, str]) -> None:
+def test_parses_a_compiled_contender(written: str, parts: dict[str, str]) -> None:
     name = parse_contender(written)
     open_parts = dict.fromkeys(("version", "engine", "config", "flags"))
     assert {part: getattr(name, part) for part in open_parts} == {**open_parts, **parts}
@@ -128,7 +125,7 @@ def test_takes_a_contender_apart_that_is_compiled(written: str, parts: dict[str,
 def test_flags_are_for_what_is_compiled(snapshot: SnapshotAssertion) -> None:
     name = parse_contender("postgres@git:master")
     assert name.with_parts({"flags": "o3"}).text == "postgres@git:master+o3"
-    with pytest.raises(UsageError, match="names its flags already"):
+    with pytest.raises(UsageError, match="sets its flags already"):
         parse_contender("postgres@git:master+lto").with_parts({"flags": "o3"})
     with pytest.raises(UsageError) as error:
         parse_contender("postgres@17.6").with_parts({"flags": "o3"})
@@ -164,7 +161,7 @@ def test_flags_are_for_sqlite_too(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(UsageError) as error3:
         parse_contender("sqlite@3.50.2+hoard")
     assert str(error3.value) == snapshot
-    with pytest.raises(UsageError, match="is not compiled here"):
+    with pytest.raises(UsageError, match="/lib"):
         parse_contender("./lib").with_parts({"flags": "o3"})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.dbms.access import Target
 from slowdust.experiment.driver.process import Driver, DriverError
@@ -17,18 +18,17 @@ TARGET = Target(
 
 
 @pytest.mark.parametrize(
-    ("answer", "complaint"),
+    "answer",
     [
-        (
-            '"event":"error","id":null,"kind":"usage","message":"no"',
-            "does not understand 'sql': no",
-        ),
-        ('"event":"error","id":1,"kind":"usage","message":"no"', "the driver refuses to sql: no"),
-        ('"event":"closed","id":1,"session":"s"', "the driver answered 'closed' to 'sql'"),
-        ('"event":"nothing"', "the driver wrote b'"),
+        '"event":"error","id":null,"kind":"usage","message":"no"',
+        '"event":"error","id":1,"kind":"usage","message":"no"',
+        '"event":"closed","id":1,"session":"s"',
+        '"event":"nothing"',
     ],
 )
-def test_a_command_is_not_told(tmp_path: Path, answer: str, complaint: str) -> None:
+def test_errors_do_not_repeat_the_command(
+    tmp_path: Path, answer: str, snapshot: SnapshotAssertion
+) -> None:
     program = tmp_path / "driver"
     program.write_text(
         f"#!/bin/sh\nread -r command\necho '{{{answer}}}'\necho \"$command\" > read\n"
@@ -41,7 +41,7 @@ def test_a_command_is_not_told(tmp_path: Path, answer: str, complaint: str) -> N
         here.chdir(tmp_path)
         with Driver(program) as driver:
             driver.sql(TARGET, ["SELECT 'a row'"])
-    assert complaint in str(failed.value)
+    assert str(failed.value) == snapshot
     assert "pencil" not in str(failed.value)
     assert "a row" not in str(failed.value)
     assert '"password":"pencil"' in (tmp_path / "read").read_text(), "the driver has to know it"

@@ -24,7 +24,7 @@ def test_the_promised_ones_are_there() -> None:
 
 
 @EVERY
-def test_contenders_are_apart_and_in_the_catalogs(file: Path) -> None:
+def test_contenders_are_distinct_and_in_the_catalogs(file: Path) -> None:
     contenders = read_spec(file).planned_contenders()
     titles = [contender.title(None) for contender in contenders]
     assert len(set(titles)) == len(titles) > 1
@@ -35,7 +35,7 @@ def test_contenders_are_apart_and_in_the_catalogs(file: Path) -> None:
 
 
 @EVERY
-def test_the_budget_is_that_of_a_laptop_and_suffices_for_the_restarts(file: Path) -> None:
+def test_the_budget_matches_a_laptop_and_suffices_for_the_restarts(file: Path) -> None:
     spec = read_spec(file)
     benchmark = spec.configured_benchmark()
     if isinstance(benchmark, InsertBenchmark):

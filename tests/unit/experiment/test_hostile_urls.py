@@ -1,54 +1,55 @@
-"""URLs in which a password hides: they are refused, and no message has it."""
+"""URLs with a hidden password: they are refused, and no message has it."""
 
 from __future__ import annotations
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from slowdust.addresses import shown, without_secrets, without_secrets_of
+from slowdust.addresses import hide_argument_secrets, shown, without_secrets
 from slowdust.dbms.server_url import parse_url
 from slowdust.errors import UsageError
 
 
 @pytest.mark.parametrize(
-    ("written", "message"),
+    "written",
     [
-        ("postgres://ann:sec/ret@h", "'postgres://***': a password in a URL"),
-        ("postgres://ann:5433/secret@h", "'postgres://***': a password in a URL"),
-        ("postgres://ann:sec?ret@h/x", "and %2F, %3F or %23 for '/', '?' or '#'"),
-        ("postgres://ann:sec#ret@h/x", "a password in a URL"),
-        ("postgres://ann:se@cret@h/x", "'postgres://ann:***': a password in a URL"),
-        ("postgres://ann:secret@h/x@y", "a password in a URL"),
-        ("postgres://ann:secret@h/x", "'postgres://ann:***': a password in a URL"),
-        ("postgres://:secret@h/x", "'postgres://:***': a password in a URL"),
-        ("postgres://ann%3Asecret@h/x", "'postgres://ann:***': a password in a URL"),
-        ("postgres://ann@h/x?password=secret", "'postgres://ann@h/x?***': a password in a URL"),
-        ("postgres://ann@h/x?PASSWORD=secret", "a password in a URL"),
-        ("postgres://ann@h/x?p%61ssword=secret", "a password in a URL"),
-        ("postgres://ann@h/x?password=a&b=secret", "'postgres://ann@h/x?***': a password"),
-        ("postgres://ann@h/x?sslmode=require&sslpassword=secret", "a password in a URL"),
-        ("mysql://ann@h/x?ssl-mode=REQUIRED#password=secret", "a password in a URL"),
-        ("mongodb://ann@h/x?tlsCertificateKeyFilePassword=secret", "a password in a URL"),
-        ("mongodb://ann@h/x?authMechanismProperties=AWS_SESSION_TOKEN:secret", "unknown option"),
-        ("postgres://ann@h/x?pasword=secret", "'postgres://ann@h/x' has the unknown option"),
-        ("postgres://ann@h/x?secret", "'postgres://ann@h/x' has an option without a value"),
-        ("postgres://ann:secret", "'postgres://***' is not a URL: after the user"),
-        ("postgres://ann@h:secret", "is not a URL: after the user it has to have HOST"),
-        ("postgres://ann:sec ret@h", "is not a URL: a blank"),
-        ("postgres://ann:sec\nret@h", "is not a URL: a blank"),
-        ("postgres://ann:sec\tret@h", "is not a URL: a blank"),
-        ("postgres://ann:secret\udcff@h", "is not a URL: a blank"),
-        ("postgres://ann:secret@h\u2100", "is not a URL: after the user"),
-        ("postgres://ann:secret%FF@h", "is not a URL: the password is not UTF-8"),
-        ("postgres://ann%00@h", "is not a URL: the user has a control character"),
-        ("postgres://ann@h/x%00", "is not a URL: the database has a control character"),
-        ("ann:secret@h://x", "no server can be reached by a URL: write one of"),
+        "postgres://ann:sec/ret@h",
+        "postgres://ann:5433/secret@h",
+        "postgres://ann:sec?ret@h/x",
+        "postgres://ann:sec#ret@h/x",
+        "postgres://ann:se@cret@h/x",
+        "postgres://ann:secret@h/x@y",
+        "postgres://ann:secret@h/x",
+        "postgres://:secret@h/x",
+        "postgres://ann%3Asecret@h/x",
+        "postgres://ann@h/x?password=secret",
+        "postgres://ann@h/x?PASSWORD=secret",
+        "postgres://ann@h/x?p%61ssword=secret",
+        "postgres://ann@h/x?password=a&b=secret",
+        "postgres://ann@h/x?sslmode=require&sslpassword=secret",
+        "mysql://ann@h/x?ssl-mode=REQUIRED#password=secret",
+        "mongodb://ann@h/x?tlsCertificateKeyFilePassword=secret",
+        "mongodb://ann@h/x?authMechanismProperties=AWS_SESSION_TOKEN:secret",
+        "postgres://ann@h/x?pasword=secret",
+        "postgres://ann@h/x?secret",
+        "postgres://ann:secret",
+        "postgres://ann@h:secret",
+        "postgres://ann:sec ret@h",
+        "postgres://ann:sec\nret@h",
+        "postgres://ann:sec\tret@h",
+        "postgres://ann:secret\udcff@h",
+        "postgres://ann:secret@h\u2100",
+        "postgres://ann:secret%FF@h",
+        "postgres://ann%00@h",
+        "postgres://ann@h/x%00",
+        "ann:secret@h://x",
     ],
 )
-def test_a_password_is_refused_and_not_printed(written: str, message: str) -> None:
+def test_a_password_is_refused_and_not_printed(written: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(UsageError) as refused:
         parse_url(written)
     text = str(refused.value)
-    assert message in text
+    assert text == snapshot
     assert "\n" not in text
     for part in ("secret", "sec/", "ret@", "sec ", "cret"):
         assert part not in text, "it has a part of the password"
@@ -98,5 +99,5 @@ def test_secrets_of_addresses_are_hidden_in_texts(text: str, expected: str) -> N
 def test_an_argument_is_known_as_a_whole() -> None:
     url = "postgres://ann:two words'\n@db/x"
     for text in (f"no file {url}", f"no test {url!r}", f"no file {url.replace('//', '/')}"):
-        assert "words" not in without_secrets_of(text, [f"--on={url}"])
+        assert "words" not in hide_argument_secrets(text, [f"--on={url}"])
     assert shown(url) == "postgres://ann:***"

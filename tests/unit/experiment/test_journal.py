@@ -1,4 +1,4 @@
-"""What an experiment that goes on must have in common with what began."""
+"""Facts that must be the same when an experiment is resumed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from slowdust.experiment.journal import (
 )
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.local_lab import run_experiment
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
 from slowdust.store.manifest import BuildFacts, ContenderFacts, Counting, Manifest, StepsMethod
@@ -39,10 +39,10 @@ FACTS = ContenderFacts(
 
 def manifest(facts: ContenderFacts) -> Manifest:
     spec = parse_spec({"name": "x", "contenders": ["mysql@9.7.4"]})
-    return new_manifest(spec, [facts], method_of_slices(spec), "1", {})
+    return new_manifest(spec, [facts], make_slice_method(spec), "1", {})
 
 
-def test_the_same_goes_on() -> None:
+def test_the_same_resumes() -> None:
     check_same(manifest(FACTS), manifest(msgspec.structs.replace(FACTS)))
 
 
@@ -66,29 +66,32 @@ def test_a_hold_that_records_did_not_name_yet_is_the_same() -> None:
         check_same(before, now)
 
 
-def test_a_contender_whose_data_could_not_be_made_before_goes_on() -> None:
+def test_a_contender_whose_data_could_not_be_made_before_continues() -> None:
     check_same(manifest(msgspec.structs.replace(FACTS, settings={})), manifest(FACTS))
 
 
 @pytest.mark.parametrize(
-    ("changes", "what"),
+    "changes",
     [
-        ({"settings": {"sync_binlog": "1"}}, "the settings of mine"),
-        ({"engine": "memory"}, "the engine of mine"),
-        ({"environment": ["jemalloc", "A=1"]}, "the environment of mine"),
-        ({"allocator_sha256": "c"}, "the malloc library of mine"),
-        ({"name": "other"}, "the contenders"),
+        {"settings": {"sync_binlog": "1"}},
+        {"engine": "memory"},
+        {"environment": ["jemalloc", "A=1"]},
+        {"allocator_sha256": "c"},
+        {"name": "other"},
     ],
 )
-def test_another_experiment_does_not(changes: dict[str, object], what: str) -> None:
+def test_another_experiment_does_not(
+    changes: dict[str, object], snapshot: SnapshotAssertion
+) -> None:
     now = msgspec.structs.replace(FACTS, **changes)
-    with pytest.raises(UsageError, match=f"cannot resume 'x': {what} changed since"):
+    with pytest.raises(UsageError) as error:
         check_same(manifest(FACTS), manifest(now))
+    assert str(error.value) == snapshot
 
 
-def test_what_may_change_is_said_as_the_benchmark_has_it(snapshot: SnapshotAssertion) -> None:
+def test_the_error_names_the_options_that_may_change(snapshot: SnapshotAssertion) -> None:
     now = msgspec.structs.replace(FACTS, engine="memory")
-    with pytest.raises(UsageError, match=r"\(only the budget may\)"):
+    with pytest.raises(UsageError, match="only the budget"):
         check_same(manifest(FACTS), manifest(now))
     long_steps = [manifest(FACTS), manifest(now)]
     for experiment in long_steps:
@@ -101,7 +104,7 @@ def test_what_may_change_is_said_as_the_benchmark_has_it(snapshot: SnapshotAsser
     check_same(*long_steps)
 
 
-def test_other_cpus_do_not_go_on(snapshot: SnapshotAssertion) -> None:
+def test_an_experiment_is_not_resumed_on_other_cpus(snapshot: SnapshotAssertion) -> None:
     before, now = manifest(FACTS), manifest(FACTS)
     now.cpus = [2, 3]
     check_same(before, now)  # an earlier Slowdust did not record them
@@ -111,7 +114,7 @@ def test_other_cpus_do_not_go_on(snapshot: SnapshotAssertion) -> None:
     assert str(error.value) == snapshot
 
 
-def test_another_malloc_does_not_go_on(snapshot: SnapshotAssertion) -> None:
+def test_an_experiment_is_not_resumed_with_another_malloc(snapshot: SnapshotAssertion) -> None:
     before = msgspec.structs.replace(FACTS, allocator="glibc")
     check_same_allocator(before, "glibc")
     check_same_allocator(before, None)
@@ -128,9 +131,8 @@ def test_work_is_not_counted_by_another_source(tmp_path: Path) -> None:
     with writing(folder) as writer:
         writer.append_count(synthetic_counts(["mine"], ["insert"], source="valgrind")[0])
         check_same_source(folder, by_valgrind)
-        check_same_source(folder, Counting(reason="Counting was switched off."))
-        message = "by valgrind, and would be counted by pmu now: write count = .valgrind."
-        with pytest.raises(UsageError, match=message):
+        check_same_source(folder, Counting(reason="off"))
+        with pytest.raises(UsageError, match=r"count = .valgrind."):
             check_same_source(folder, by_pmu)
 
 
@@ -141,14 +143,13 @@ def test_another_workload_is_refused_before_anything_is_made(
     path.write_text(SMALL)
     given: dict[str, object] = {"name": "x", "contenders": ["postgres@99.9"], "workload": str(path)}
     spec = parse_spec(given)
-    before = new_manifest(spec, [FACTS], method_of_slices(spec), "1", {})
+    before = new_manifest(spec, [FACTS], make_slice_method(spec), "1", {})
     with writing(Folder(tmp_path / "x")) as writer:
         writer.write_manifest(before)
     path.write_text(SMALL.replace("rows = 100", "rows = 101"))
-    told = "cannot resume 'x': the workload changed since it was started: it is kept as"
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=r"'x': .*workload"):
         run_experiment(parse_spec(given), tmp_path, StartMode.RESUME, PlainView())
     path.write_text(SMALL)
-    with pytest.raises(UsageError) as error:  # which comes behind
+    with pytest.raises(UsageError) as error:  # the next check
         run_experiment(parse_spec(given), tmp_path, StartMode.RESUME, PlainView())
     assert str(error.value) == snapshot

@@ -55,7 +55,7 @@ def quiet_slices() -> list[Slice]:
     return synthetic_experiment(CONTENDERS, TESTS, noise=QUIET, incarnations=6)[1]
 
 
-def test_no_test_is_settled_before_three_incarnations(writer: Writer) -> None:
+def test_no_test_is_settled_before_three_starts(writer: Writer) -> None:
     journal = journal_of(writer)
     add(journal, quiet_slices(), range(1, 3))
     assert judge_of(journal).settled(others) == set()
@@ -72,7 +72,7 @@ def test_few_tests_are_not_settled_before_four(writer: Writer) -> None:
     assert judge_of(journal).settled(others) == {"point-query@1"}
 
 
-def test_six_incarnations_where_a_restart_moved_all_tests(writer: Writer) -> None:
+def test_six_starts_where_a_restart_moved_all_tests(writer: Writer) -> None:
     tests = [*TESTS, "read-only.100"]
     twice = {CONTENDERS[1]: 2.0}
     moved = [

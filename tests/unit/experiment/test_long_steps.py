@@ -1,4 +1,4 @@
-"""Turns of long steps, and how long they will go on."""
+"""Turns of long steps, and their remaining time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_forecast_learns_from_the_turns_that_were() -> None:
     assert 0 <= forecast.elapsed < 5
 
 
-def test_a_resumed_incarnation_runs_all_steps_again() -> None:
+def test_a_resumed_start_runs_all_steps_again() -> None:
     steps = plan(parse_spec({"name": "x", "contenders": ["a@1"], "benchmark": "insert"}))[:3]
     steps[0].turns_done = 1
     forecast = Forecast(steps, 10.0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import pytest
 
@@ -23,7 +22,7 @@ STAGE = WithSettings(
 )
 
 
-class WritesDown:
+class WritesDown(Driver):
     """Takes the place of a driver; what is read is its name with a star."""
 
     def __init__(self, *, knows_values: bool = True) -> None:
@@ -37,10 +36,10 @@ class WritesDown:
         target: Target,
         statements: Sequence[str],
         parallel: int = 1,
-        limit: float = 0.0,
+        limit: float | None = None,
     ) -> list[ResultSet]:
         del target, parallel
-        self.limits.append(limit)
+        self.limits.append(limit or 0.0)
         self.statements += statements
         return [ResultSet(columns=["v"], rows=[[self._value(text)]]) for text in statements]
 
@@ -48,9 +47,9 @@ class WritesDown:
         return f"{statement.rsplit(maxsplit=1)[-1]}*" if self._knows_values else None
 
 
-def test_what_was_in_force_is_restored_in_reverse_order() -> None:
+def test_previous_values_are_restored_in_reverse_order() -> None:
     driver = WritesDown()
-    carry_out(cast("Driver", driver), TARGET, [STAGE], 1000, lambda _: None)
+    carry_out(driver, TARGET, [STAGE], 1000, lambda _: None)
     assert driver.statements == [
         "read low",
         "read high",
@@ -64,8 +63,8 @@ def test_what_was_in_force_is_restored_in_reverse_order() -> None:
 
 def test_nothing_is_changed_that_could_not_be_restored() -> None:
     driver = WritesDown(knows_values=False)
-    with pytest.raises(SlowdustError, match="mysql has no value of low that could be restored"):
-        carry_out(cast("Driver", driver), TARGET, [STAGE], 1000, lambda _: None)
+    with pytest.raises(SlowdustError, match=r"mysql .*low"):
+        carry_out(driver, TARGET, [STAGE], 1000, lambda _: None)
     assert driver.statements == ["read low", "read high"]
 
 
@@ -73,6 +72,6 @@ def test_patience_with_statements_goes_by_the_rows() -> None:
     limits = []
     for rows in (1000, 200_000_000):
         driver = WritesDown()
-        carry_out(cast("Driver", driver), TARGET, [Statements(("work",))], rows, lambda _: None)
+        carry_out(driver, TARGET, [Statements(("work",))], rows, lambda _: None)
         limits += driver.limits
     assert limits == [3600.0, 100_000.0]

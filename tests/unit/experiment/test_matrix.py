@@ -2,10 +2,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
 from slowdust.experiment.spec.contenders import (
-    MOST_COMBINATIONS,
     PlannedContender,
     parse_contender,
     short_axis_names,
@@ -118,7 +118,7 @@ def test_prefixes_stay_where_names_would_collide() -> None:
     assert short_axis_names(both) == {name: name for name in both}
 
 
-def test_values_keep_their_case_where_it_tells_them_apart() -> None:
+def test_values_keep_their_case_where_it_distinguishes_them() -> None:
     assert titles('contenders = ["a@1"]\nmatrix = { path = ["A", "a", "B"] }') == [
         "a@1 path=A",
         "a@1 path=a",
@@ -149,54 +149,31 @@ def test_a_specification_with_matrices_survives_its_file(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("toml", "complaint"),
+    "toml",
     [
-        ('contenders = ["a@1"]\nmatrix = { fsync = [] }', "matrix.fsync: .*at least one value"),
-        ('contenders = ["a@1"]\nmatrix = { fsync = {} }', "matrix.fsync: .*at least one value"),
-        ('contenders = ["a@1"]\nmatrix = { fsync = [true, "on"] }', "matrix.fsync: .*twice"),
-        ('contenders = ["a@1"]\nmatrix = { fsync = [[1]] }', "matrix.fsync: .*true, false"),
-        ('contenders = ["a@1"]\nmatrix = { fsync = "on" }', "matrix.fsync"),
-        (
-            f'contenders = ["a@1"]\nmatrix = {{ n = {list(range(9))}, m = {list(range(8))} }}',
-            f"72 contenders.*at most {MOST_COMBINATIONS}",
-        ),
-        (
-            f'contenders = ["a@1", "a@2"]\nmatrix = {{ n = {list(range(40))} }}',
-            f"80 contenders.*at most {MOST_COMBINATIONS}",
-        ),
-        (
-            'contenders = [{ contender = "a@1", set = { fsync = "on" } }]\n'
-            'matrix = { fsync = ["on", "off"] }',
-            "a@1: `set` fixes fsync",
-        ),
-        (
-            'contenders = ["a@1"]\nset = { innodb-x = 1 }\nmatrix = { INNODB_X = [1, 2] }',
-            "a@1: `set` fixes innodb_x",
-        ),
-        (
-            'contenders = ["a@1"]\nmatrix = { a-b = [1], p = { x = { a_b = 3 } } }',
-            "two axes vary a_b",
-        ),
-        ('contenders = ["a@1"]\nmatrix = { a-b = [1], a_b = [2] }', "matrix: a_b is given twice"),
-        (
-            'contenders = ["a@1"]\nmatrix = { a-b = [1], a_b = { x = { c = 1 } } }',
-            "a_b is given twice",
-        ),
-        ('contenders = ["a@1"]\nset = { a-b = 1, a_b = 2 }', "set: a_b is given twice"),
-        (
-            'contenders = ["a@1"]\nmatrix = { n = [1, 2], p = { x = { n = 3 }, y = { n = 4 } } }',
-            "two axes vary n",
-        ),
-        ('contenders = ["a@1/innodb"]\nmatrix = { engine = ["rocksdb"] }', "names its engine"),
-        (
-            'contenders = ["/opt/build"]\nmatrix = { engine = ["rocksdb"] }',
-            "slowdust builds add NAME",
-        ),
+        'contenders = ["a@1"]\nmatrix = { fsync = [] }',
+        'contenders = ["a@1"]\nmatrix = { fsync = {} }',
+        'contenders = ["a@1"]\nmatrix = { fsync = [true, "on"] }',
+        'contenders = ["a@1"]\nmatrix = { fsync = [[1]] }',
+        'contenders = ["a@1"]\nmatrix = { fsync = "on" }',
+        f'contenders = ["a@1"]\nmatrix = {{ n = {list(range(9))}, m = {list(range(8))} }}',
+        f'contenders = ["a@1", "a@2"]\nmatrix = {{ n = {list(range(40))} }}',
+        'contenders = [{ contender = "a@1", set = { fsync = "on" } }]\n'
+        'matrix = { fsync = ["on", "off"] }',
+        'contenders = ["a@1"]\nset = { innodb-x = 1 }\nmatrix = { INNODB_X = [1, 2] }',
+        'contenders = ["a@1"]\nmatrix = { a-b = [1], p = { x = { a_b = 3 } } }',
+        'contenders = ["a@1"]\nmatrix = { a-b = [1], a_b = [2] }',
+        'contenders = ["a@1"]\nmatrix = { a-b = [1], a_b = { x = { c = 1 } } }',
+        'contenders = ["a@1"]\nset = { a-b = 1, a_b = 2 }',
+        'contenders = ["a@1"]\nmatrix = { n = [1, 2], p = { x = { n = 3 }, y = { n = 4 } } }',
+        'contenders = ["a@1/innodb"]\nmatrix = { engine = ["rocksdb"] }',
+        'contenders = ["/opt/build"]\nmatrix = { engine = ["rocksdb"] }',
     ],
 )
-def test_a_matrix_that_cannot_be_crossed_is_refused(toml: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+def test_a_matrix_that_cannot_be_crossed_is_refused(toml: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         spec_of(toml)
+    assert str(error.value) == snapshot
 
 
 def test_an_absurd_product_is_refused_before_it_is_made() -> None:

@@ -12,9 +12,9 @@ from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed, Stop
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts, measure
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
-from slowdust.experiment.engine.schedule import Start, turns_of
+from slowdust.experiment.engine.schedule import Start, plan_turns
 from slowdust.experiment.engine.sliced import SlicedTests
-from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
+from slowdust.experiment.passes.slices import TimedSlices, make_slice_method
 from slowdust.experiment.spec.spec import parse_spec
 from tests.unit.simulated_servers import Machine, simulated
 
@@ -40,7 +40,7 @@ class SlowestOf(Pass[OpenTest]):
         seen = {test for test, _ in self.seen}
         due = [step.key for step in self.journal.steps if step.test.name not in seen]
         if due:
-            yield Start(1, turns_of(self.journal.steps, due))
+            yield Start(1, plan_turns(self.journal.steps, due))
 
     def observe(self, test: OpenTest) -> None:
         def slowest(contender: RunningContender, run: RunAtRate) -> None:
@@ -53,7 +53,7 @@ class SlowestOf(Pass[OpenTest]):
 
 def test_a_pass_sees_every_test_on_every_contender_and_lacks_nothing_then(tmp_path: Path) -> None:
     machine = Machine({BASE: 0.001, OTHER: 0.004}, noise=0.0)
-    with simulated(machine, SPEC, tmp_path, lambda _: method_of_slices(SPEC)) as experiment:
+    with simulated(machine, SPEC, tmp_path, lambda _: make_slice_method(SPEC)) as experiment:
         slowest = SlowestOf(experiment)
         measure(experiment, [slowest])
         starts = dict(machine.starts)
@@ -66,13 +66,13 @@ def test_a_pass_sees_every_test_on_every_contender_and_lacks_nothing_then(tmp_pa
 
 def test_data_are_aged_for_it_as_the_timed_part_aged_them(tmp_path: Path) -> None:
     machine = Machine(dict.fromkeys(NAMES, 0.001))
-    with simulated(machine, SPEC, tmp_path, lambda _: method_of_slices(SPEC)) as experiment:
+    with simulated(machine, SPEC, tmp_path, lambda _: make_slice_method(SPEC)) as experiment:
         slowest = SlowestOf(experiment)
         slowest.seen = {(name, BASE): 0.0 for name in TESTS if name != "point-query"}
         measure(experiment, [TimedSlices(experiment)])
         machine.phases.clear()
         measure(experiment, [slowest])
-    assert "ageing the data by update-index" in machine.phases
+    assert "ageing the data with update-index" in machine.phases
     assert any(phase.startswith("maintenance of") for phase in machine.phases)
     assert ("point-query", OTHER) in slowest.seen
 
@@ -84,11 +84,11 @@ def test_a_failure_is_a_warning_where_results_stand_without_it(
     machine = Machine(dict.fromkeys(NAMES, 0.001))
     gone = TargetError(Failed(kind="connection", message="gone"))
     machine.errors = {(name, "update-index"): [gone] for name in NAMES}
-    with simulated(machine, SPEC, tmp_path, lambda _: method_of_slices(SPEC)) as experiment:
+    with simulated(machine, SPEC, tmp_path, lambda _: make_slice_method(SPEC)) as experiment:
         slowest = SlowestOf(experiment)
         slowest.subject = subject
         if subject is None:
-            with pytest.raises(SlowdustError, match="no contender is left"):
+            with pytest.raises(SlowdustError, match="contender"):
                 measure(experiment, [slowest])
         else:
             measure(experiment, [slowest])

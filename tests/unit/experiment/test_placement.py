@@ -5,9 +5,9 @@ import sys
 import pytest
 
 from slowdust.experiment.cpus import (
-    cpus_of_clients,
-    cpus_of_connections,
-    keep_on,
+    pin,
+    place_clients,
+    place_connections,
     usable_cpus,
 )
 
@@ -17,7 +17,7 @@ from slowdust.experiment.cpus import (
     [(1, [0, 1], [1]), (2, [2, 5, 7], [7, 5]), (3, [0, 1], [1, 0, 1]), (2, [4], [4, 4])],
 )
 def test_clients_take_turns_on_the_cpus(clients: int, usable: list[int], cpus: list[int]) -> None:
-    assert cpus_of_clients(clients, usable) == cpus
+    assert place_clients(clients, usable) == cpus
 
 
 @pytest.mark.parametrize(
@@ -27,14 +27,14 @@ def test_clients_take_turns_on_the_cpus(clients: int, usable: list[int], cpus: l
 def test_connections_have_all_cpus_while_there_is_one_for_each_client(
     clients: int, usable: list[int], cpus: list[int] | None
 ) -> None:
-    assert cpus_of_connections(clients, usable) == cpus
+    assert place_connections(clients, usable) == cpus
 
 
 def test_a_process_stays_where_it_was_put() -> None:
     cpu = usable_cpus()[-1]
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     try:
-        keep_on([child.pid], [cpu])
+        pin([child.pid], [cpu])
         assert os.sched_getaffinity(child.pid) == {cpu}
     finally:
         child.kill()

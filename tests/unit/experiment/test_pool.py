@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.dbms import family
 from slowdust.errors import UsageError
@@ -47,62 +48,49 @@ def test_the_pool_survives_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("contender", "given", "complaint"),
+    ("contender", "given"),
     [
-        ("postgres@17.6", {"pool": "1500kB"},
-            "--pool: 1500kB is not a whole number of megabytes: write 1MB, 64MB or more"),
-        ("postgres@17.6", {"pool": "much"},
-            "--pool: 'much' is not a size: write 64kB, 256MB, 2GB or 1TB"),
-        ("postgres@17.6", {"pool": "64MB", "settings": ["shared_buffers=1GB"]},
-            "--set: shared_buffers is what pool sets: leave out one of the two"),
+        ("postgres@17.6", {"pool": "1500kB"}),
+        ("postgres@17.6", {"pool": "much"}),
+        ("postgres@17.6", {"pool": "64MB", "settings": ["shared_buffers=1GB"]}),
         ("mysql@9.7.4",
             {"pool": "64MB",
-                "settings": ["innodb-buffer-pool-size=1G", "innodb-buffer-pool-size=2G"]},
-            "--set: innodb_buffer_pool_size is what pool sets: leave out one of the two"),
-        ("mysql@9.7.4/memory", {"pool": "64MB"},
-            "--pool: mysql@9.7.4/memory: the engine memory has no page cache: its rows are in "
-            "memory"),
-        ("mongodb@7.0.14", {"pool": "64MB"},
-            "--pool: mongodb@7.0.14: the cache of WiredTiger cannot be smaller than 256MB"),
-        ("postgres://ann@db/bench", {"pool": "64MB"},
-            "--pool: postgres://ann@db/bench runs already and is taken as it is: leave out pool, "
-            "which is for servers that Slowdust starts"),
+                "settings": ["innodb-buffer-pool-size=1G", "innodb-buffer-pool-size=2G"]}),
+        ("mysql@9.7.4/memory", {"pool": "64MB"}),
+        ("mongodb@7.0.14", {"pool": "64MB"}),
+        ("postgres://ann@db/bench", {"pool": "64MB"}),
     ],
 )  # fmt: skip
 def test_pools_that_cannot_be_are_refused(
-    contender: str, given: dict[str, object], complaint: str
+    contender: str, given: dict[str, object], snapshot: SnapshotAssertion
 ) -> None:
     with pytest.raises(UsageError) as error:
         spec_from_options([contender], given)
-    assert str(error.value) == complaint
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize(
-    ("contenders", "given", "complaint"),
+    ("contenders", "given", "sizes"),
     [
-        (1, {"pool": "4097MB"}, "4,097 MB are more than the host's memory of 4,096 MB"),
-        (2, {"pool": "2049MB"},
-            "2,049 MB for each of 2 contenders are more than the host's memory of 4,096 MB"),
-        (1, {"pool": "2GB", "memory": "1GB"},
-            "2,048 MB are more than a contender's memory of 1,024 MB"),
-        (2, {"pool": "3GB", "memory": "3GB"},
-            "3,072 MB for each of 2 contenders are more than the host's memory of 4,096 MB"),
+        (1, {"pool": "4097MB"}, "4,097 MB .*4,096 MB"),
+        (2, {"pool": "2049MB"}, "2,049 MB .*2 contenders.*4,096 MB"),
+        (1, {"pool": "2GB", "memory": "1GB"}, "2,048 MB .*contender.*1,024 MB"),
+        (2, {"pool": "3GB", "memory": "3GB"}, "3,072 MB .*2 contenders.*4,096 MB"),
         (1, {"pool": "4GB"}, None),
         (2, {"pool": "2GB"}, None),
         (2, {"pool": "1GB", "memory": "1GB"}, None),
     ],
 )  # fmt: skip
 def test_pools_larger_than_the_memory_are_refused(
-    monkeypatch: pytest.MonkeyPatch, contenders: int, given: dict[str, str], complaint: str | None
+    monkeypatch: pytest.MonkeyPatch, contenders: int, given: dict[str, str], sizes: str | None
 ) -> None:
     monkeypatch.setattr("slowdust.experiment.spec.spec.host_memory_bytes", lambda: 4096 * MB)
     names = ["postgres@17.6", "postgres@15.8"][:contenders]
-    if complaint is None:
+    if sizes is None:
         assert spec_from_options(names, given).pool is not None
         return
-    with pytest.raises(UsageError) as error:
+    with pytest.raises(UsageError, match=f"--pool: {sizes}"):
         spec_from_options(names, given)
-    assert str(error.value) == f"--pool: {complaint}"
 
 
 def test_a_pool_of_a_file_is_refused_at_its_line(tmp_path: Path) -> None:
@@ -110,8 +98,8 @@ def test_a_pool_of_a_file_is_refused_at_its_line(tmp_path: Path) -> None:
     path.write_text('contenders = ["postgres@17.6"]\npool = "1000TB"\n')
     with pytest.raises(UsageError) as error:
         read_spec(path)
-    told = f"{path}:2: pool: 1,048,576,000 MB are more than the host's memory of "
-    assert str(error.value).startswith(told)
+    assert str(error.value).startswith(f"{path}:2: pool: ")
+    assert "1,048,576,000 MB" in str(error.value)
 
 
 def test_a_matrix_of_the_same_setting_is_refused_at_its_line(tmp_path: Path) -> None:
@@ -121,29 +109,24 @@ def test_a_matrix_of_the_same_setting_is_refused_at_its_line(tmp_path: Path) -> 
     )
     with pytest.raises(UsageError) as error:
         read_spec(path)
-    assert str(error.value) == (
-        f"{path}:4: matrix.shared_buffers: shared_buffers is what pool sets: leave out one of the "
-        "two"
-    )
+    assert str(error.value).startswith(f"{path}:4: matrix.shared_buffers: ")
 
 
 @pytest.mark.parametrize("other", [{}, {"benchmark": "micro"}, {"benchmark": "slap"}])
 def test_a_benchmark_is_no_suite(other: dict[str, str]) -> None:
-    told = "--suite: 'io' is a benchmark, not a suite: write --benchmark io, or benchmark = \"io\""
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=r"--suite: 'io' .*--benchmark io"):
         spec_from_options(["postgres@17.6"], {"suite": "io", **other})
-    told = "--benchmark: 'quick' is a suite of micro.*, not a benchmark: see --suite"
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=r"--benchmark: 'quick' .*--suite"):
         spec_from_options(["postgres@17.6"], {"benchmark": "quick"})
 
 
 @pytest.mark.parametrize("key", ["pool", "memory"])
-def test_a_size_that_no_machine_has_is_told_as_it_was_written(key: str) -> None:
-    with pytest.raises(UsageError, match=f"--{key}: 99999TB is too much: write at most 1024TB"):
+def test_a_size_that_no_machine_has_is_reported_as_it_was_written(key: str) -> None:
+    with pytest.raises(UsageError, match=f"--{key}: 99999TB .*1024TB"):
         spec_from_options(["postgres@17.6"], {key: "99999TB"})
 
 
 def test_a_server_that_reads_whole_tables_is_refused() -> None:
     spec = spec_from_options(["ferretdb@1.24.2/sqlite"], {"benchmark": "io", "pool": "8MB"})
-    with pytest.raises(UsageError, match="cannot run the benchmark io: it reads the whole table"):
+    with pytest.raises(UsageError, match=r"benchmark io: .*whole table"):
         refuse_by_name(spec)

@@ -21,7 +21,7 @@ def positions() -> Positions:
     return made
 
 
-def test_nobody_does_more_writes_than_the_slowest_can_catch_up_with(positions: Positions) -> None:
+def test_writes_stop_where_the_slowest_can_catch_up(positions: Positions) -> None:
     assert positions.furthest == [40, 60]
     assert positions.limit("quick", 2.0) == [40 + LEAD * 10, 60 + LEAD * 10]
     assert positions.limit("slow", 2.0) == [2 + LEAD * 10, 1 + LEAD * 10]
@@ -31,7 +31,7 @@ def test_everybody_always_has_something_to_do(positions: Positions) -> None:
     assert positions.limit("quick", 1e-6) == [41, 61]
 
 
-def test_a_stall_shortens_the_runs_of_nobody(positions: Positions) -> None:
+def test_a_stall_shortens_no_runs(positions: Positions) -> None:
     before = positions.limit("quick", 0.5)
     positions.note("slow", ran(1, 100.0, [2, 1]))
     assert positions.limit("quick", 0.5) == before
@@ -45,7 +45,7 @@ def test_a_first_run_that_was_quick_lengthens_no_later_one(positions: Positions)
     assert positions.operation_time("new") == pytest.approx(0.2)
 
 
-def test_a_contender_that_failed_limits_nobody(positions: Positions) -> None:
+def test_a_failed_contender_limits_no_other(positions: Positions) -> None:
     positions.keep(["quick"])
     assert positions.totals == {"quick": 100}
     assert positions.limit("quick", 1.0) == [40 + LEAD * 500, 60 + LEAD * 500]

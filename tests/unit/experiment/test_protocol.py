@@ -188,7 +188,7 @@ def test_every_event_is_known() -> None:
 
 
 @pytest.mark.parametrize("event", get_args(protocol.Event), ids=lambda event: event.__name__)
-def test_what_slowdust_reads_is_what_the_driver_writes(event: type[msgspec.Struct]) -> None:
+def test_slowdust_reads_the_drivers_events(event: type[msgspec.Struct]) -> None:
     written = _events()[str(event.__struct_config__.tag)]
     required = {field.name for field in msgspec.structs.fields(event) if field.required}
     assert required <= set(written["required"])

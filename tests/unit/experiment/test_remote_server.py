@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -28,17 +26,23 @@ REPLIES = {
 UNAUTHORIZED, WRONG = "mongodb/13", "mongodb/18"
 
 
-class Refusing:
+class Refusing(Driver):
     """A driver whose server refuses some commands, and connections without this password."""
 
     def __init__(self, refused: Sequence[str] = (), password: str | None = None) -> None:
         self._refused = refused
         self._password = None if password is None else Secret(password)
         self.patience = Patience()
-        self.waits = SimpleNamespace()
 
-    def sql(self, target: Target, statements: Sequence[str], *, limit: float) -> list[ResultSet]:
-        assert limit <= self.patience.operation
+    def sql(
+        self,
+        target: Target,
+        statements: Sequence[str],
+        parallel: int = 1,
+        limit: float | None = None,
+    ) -> list[ResultSet]:
+        del parallel
+        assert limit is not None and limit <= self.patience.operation
         if target.password is not None and target.password != self._password:
             raise TargetError(Failed(kind="connection", sqlstate=WRONG, message="wrong"))
         return [self._answer(target, next(iter(json.loads(each)))) for each in statements]
@@ -51,7 +55,7 @@ class Refusing:
 
 
 def connected(driver: Refusing) -> RemoteServer:
-    return RemoteServer.connect(URL, None, cast("Driver", driver))
+    return RemoteServer.connect(URL, None, driver)
 
 
 @pytest.fixture
@@ -68,13 +72,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return urls
 
 
-def test_what_the_user_may_ask_is_known(asked: list[str]) -> None:
+def test_readable_counters_are_known(asked: list[str]) -> None:
     site = connected(Refusing()).site
     assert (site.engine, site.settings.values) == ("wiredtiger", {"storage.syncPeriodSecs": "60"})
     assert asked == []
 
 
-def test_what_the_user_may_not_ask_is_absent(asked: list[str]) -> None:
+def test_unreadable_counters_are_absent(asked: list[str]) -> None:
     site = connected(Refusing(["serverStatus", "getCmdLineOpts"])).site
     assert (site.version, site.engine, site.settings.values) == ("7.0.14", None, {})
     assert asked == []

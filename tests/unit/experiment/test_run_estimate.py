@@ -1,4 +1,4 @@
-"""What an experiment is expected to take and to decide."""
+"""Expected duration and resolution of an experiment."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def spec(**keys: object) -> Spec:
 
 
 def store(results: Path, name: str, minutes: int, **parts: object) -> Manifest:
-    """Keep a manifest: 60 seconds were measured in three starts, and all took so many minutes."""
+    """Store a manifest: 60 seconds were measured in three starts; the whole took `minutes`."""
     manifest = synthetic_manifest([A, B], TESTS, incarnations=3)
     manifest.experiment, manifest.spent_s = name, 60.0
     manifest.started = "2026-11-01T10:00:00+00:00"
@@ -56,13 +56,13 @@ def test_without_experience_there_are_usual_times(tmp_path: Path) -> None:
     assert str(postgres).startswith("expected: ")
 
 
-def test_the_time_beside_measuring_is_learned(tmp_path: Path) -> None:
+def test_the_time_around_measuring_is_learned(tmp_path: Path) -> None:
     for number, minutes in enumerate([4, 4, 40]):  # one was interrupted and resumed
         store(tmp_path, f"e{number}", minutes)
 
     learned = estimate_run(spec(incarnations=3), tmp_path)
 
-    # 180 seconds beside the measuring of six starts, with 100,000 rows.
+    # 180 seconds in addition to the measuring of six starts, with 100,000 rows.
     assert learned.wall == pytest.approx(60 + 180)
 
 
@@ -81,7 +81,7 @@ def test_counting_is_learned_from_what_was_counted(
     assert counted.wall - plain.wall == pytest.approx(240)
 
 
-def test_what_goes_on_takes_the_rest(tmp_path: Path) -> None:
+def test_the_open_tests_take_the_rest(tmp_path: Path) -> None:
     before = store(tmp_path, "e", 4)
 
     more = estimate_run(spec(budget="90s", incarnations=4, count="auto"), tmp_path, before)
@@ -123,9 +123,9 @@ def test_a_calibration_says_how_precise_it_will_be(
 
     assert same.half_width == pytest.approx(half_width), "30 seconds for each of two tests"
     assert longer.half_width == pytest.approx(half_width / 2)
-    assert "by the calibration of 2026-11-20" in str(same)
+    assert "calibration of 2026-11-20" in str(same)
     assert bool(same.short_of) == short
-    assert short == ("decides only differences of" in same.short_of)
+    assert short == ("detects only differences of" in same.short_of)
 
 
 def test_long_steps_take_what_they_took(tmp_path: Path) -> None:

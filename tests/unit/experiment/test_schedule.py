@@ -29,7 +29,7 @@ def test_both_orders_occur() -> None:
     assert {tuple(block_order(2, rng)) for _ in range(20)} == {(0, 1, 1, 0), (1, 0, 0, 1)}
 
 
-def test_what_a_settled_test_leaves_goes_to_the_others() -> None:
+def test_the_rest_of_a_settled_tests_budget_goes_to_the_others() -> None:
     budget = Budget(total=80.0)
     first = budget.share(turns_left(4, 4, 1))
     assert first == pytest.approx(10.0)
@@ -41,13 +41,13 @@ def test_an_overspent_budget_has_nothing_left() -> None:
     assert Budget(total=10.0, spent=12.0).share(3) == 0.0
 
 
-def test_there_are_at_least_three_incarnations_and_four_of_few_tests() -> None:
+def test_there_are_at_least_three_starts_and_four_of_few_tests() -> None:
     assert rounds(10.0, 40) == 3
     assert rounds(10.0, 3) == 3
     assert rounds(10.0, 2) == rounds(10.0, 1) == 4
 
 
-def test_a_usual_budget_affords_six_incarnations() -> None:
+def test_a_usual_budget_affords_six_starts() -> None:
     assert rounds(60.0, 3) == 4
     assert rounds(60.0, 2) == 6
     assert rounds(600.0, 42) == 3

@@ -8,7 +8,7 @@ import pytest
 
 from slowdust.errors import UsageError
 from slowdust.experiment.live import PlainView
-from slowdust.experiment.setup import named_as_before, resolve_contenders
+from slowdust.experiment.setup import resolve_contenders, with_stored_names
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.store.folder import Folder, writing
 from tests.unit.synthetic import synthetic_manifest
@@ -19,10 +19,10 @@ from tests.unit.synthetic_contenders import resolved
     ("name", "why"),
     [
         ("rocksdb", "slowdust builds add NAME DIRECTORY"),
-        ("else", "is not a directory of binaries: it does not exist"),
+        ("else", "/else"),
     ],
 )
-def test_an_engine_behind_a_directory_is_told_from_a_missing_directory(
+def test_an_engine_after_a_directory_is_not_a_missing_directory(
     tmp_path: Path, name: str, why: str
 ) -> None:
     spec = parse_spec({"name": "x", "contenders": [str(tmp_path / name)]})
@@ -30,13 +30,13 @@ def test_an_engine_behind_a_directory_is_told_from_a_missing_directory(
         resolve_contenders(spec, PlainView())
 
 
-def test_an_experiment_that_goes_on_keeps_the_spelling_of_its_names(tmp_path: Path) -> None:
+def test_a_resumed_experiment_keeps_the_spelling_of_its_names(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "x")
     now = [resolved(f"mysql@8.4 work_mem={size}") for size in ("1MB", "2MB")]
-    assert named_as_before(now, folder) == now
+    assert with_stored_names(now, folder) == now
     before = ["mysql@8.4 work_mem=1mb", "mysql@8.4 work_mem=2mb"]
     with writing(folder) as writer:
         writer.write_manifest(synthetic_manifest(before, ["scan"], (1,), 3, 1))
-    assert [contender.name for contender in named_as_before(now, folder)] == before
+    assert [contender.name for contender in with_stored_names(now, folder)] == before
     others = [now[0], resolved("mysql@8.4 work_mem=4MB")]
-    assert named_as_before(others, folder) == others, "which is refused afterwards"
+    assert with_stored_names(others, folder) == others, "which is refused afterwards"

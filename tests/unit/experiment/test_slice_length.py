@@ -51,7 +51,7 @@ def test_shot_noise_wants_long_slices() -> None:
 
 
 def test_shot_noise_has_the_width_of_arithmetic() -> None:
-    """A slice of n runs has a variance of spread^2 / n, and a block that of one slice."""
+    """The variance of a slice of n runs is spread^2 / n; a block has the variance of one slice."""
     spread, length = 0.05, 0.1
     width = interval_widths(record(white(spread, 200.0)), DISCARD, [length])[length]
     slot = OVERHEAD + DISCARD + length
@@ -92,7 +92,7 @@ def test_slow_operations_take_longer_than_a_run() -> None:
     assert choose_length(slow, DISCARD) == 0.25
 
 
-def test_what_the_record_cannot_tell_is_left_out() -> None:
+def test_unrecorded_facts_are_omitted() -> None:
     half = record(regimes(0.3, 0.5))
     assert 0.25 not in interval_widths(half, DISCARD)
     assert choose_length(record(white(0.1, 0.1)), DISCARD) == USUAL

@@ -2,6 +2,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
 from slowdust.experiment.engine.schedule import incarnations
@@ -73,7 +74,7 @@ def test_flags_are_an_axis_of_what_is_compiled(
         for size in ("1MB", "2MB")
         for flags in ("o2", "o3")
     ]
-    with pytest.raises(UsageError, match="is not compiled here"):
+    with pytest.raises(UsageError, match=r"postgres@17\.6"):
         spec_from_options(["postgres@17.6"], options(flags="o3"))
 
 
@@ -103,36 +104,34 @@ def test_settings_are_written_as_a_server_writes_them() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "complaint"),
+    "given",
     [
-        ({"tests": "no-such-test"}, "no test is called 'no-such-test'"),
-        ({"clients": "0"}, "--clients 0: at least one client is needed"),
-        ({"clients": "many"}, "--clients: 'many' is not a whole number: write 5000, 20k"),
-        ({"budget": "banana"}, "'banana' is not a duration"),
-        ({"suite": "huge"}, "--suite: there is no suite 'huge': there are full"),
-        (
-            {"benchmark": "tpcc"},
-            "--benchmark: there is no benchmark 'tpcc': there are micro",
-        ),
-        ({"benchmark": "slap", "tests": "point-query"}, "'point-query' in slap"),
-        ({"benchmark": "slap", "rows": 500}, "range-pk.1000 needs at least 1000"),
-        ({"rows": 1}, "rows"),
-        ({"clients": "1,8,1"}, "twice"),
-        ({"rate": float("inf")}, "rate"),
-        ({"tests": ","}, "name a test"),
-        ({"tests": "scan", "suite": "quick"}, "give one of them"),
-        ({"rows": 5000, "tests": "read-only.10000"}, "at least 10000"),
-        ({"settings": ("fsync",)}, "KEY=VALUE"),
-        ({"margin": "wide"}, "percentage"),
-        ({"name": "../escape"}, "name"),
-        ({"arrivals": "uniform"}, "--rate"),
-        ({"memory": "much"}, "'much' is not a size"),
-        ({"memory": "1MB"}, "--memory: 1MB is too little: write at least 64MB"),
+        {"tests": "no-such-test"},
+        {"clients": "0"},
+        {"clients": "many"},
+        {"budget": "banana"},
+        {"suite": "huge"},
+        {"benchmark": "tpcc"},
+        {"benchmark": "slap", "tests": "point-query"},
+        {"benchmark": "slap", "rows": 500},
+        {"rows": 1},
+        {"clients": "1,8,1"},
+        {"rate": float("inf")},
+        {"tests": ","},
+        {"tests": "scan", "suite": "quick"},
+        {"rows": 5000, "tests": "read-only.10000"},
+        {"settings": ("fsync",)},
+        {"margin": "wide"},
+        {"name": "../escape"},
+        {"arrivals": "uniform"},
+        {"memory": "much"},
+        {"memory": "1MB"},
     ],
 )
-def test_wrong_options_are_named(given: dict[str, object], complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+def test_wrong_options_are_named(given: dict[str, object], snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         spec_from_options(["postgres@17.6"], options(**given))
+    assert str(error.value) == snapshot
 
 
 def test_unknown_keys_of_a_file_are_named(tmp_path: Path) -> None:
@@ -143,27 +142,24 @@ def test_unknown_keys_of_a_file_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "complaint"),
+    "data",
     [
-        ({"set": {"work_mem": "8MB"}}, "leave out set"),
-        ({"memory": "512MB"}, "leave out memory"),
-        ({"profile": True}, "leave out profile"),
-        ({"waits": True}, "leave out waits"),
-        ({"benchmark": "insert", "memory": "512MB"}, "leave out memory"),
-        (
-            {"contenders": [{"contender": "postgres://ann@db", "set": {"work_mem": "8MB"}}]},
-            "leave out set",
-        ),
-        (
-            {"contenders": [{"contender": "postgres://ann@db", "slowed": 0}]},
-            "leave out slowed",
-        ),
-        ({"contenders": ["postgres@17.6"], "keep": True}, "no contender is a running server"),
+        {"set": {"work_mem": "8MB"}},
+        {"memory": "512MB"},
+        {"profile": True},
+        {"waits": True},
+        {"benchmark": "insert", "memory": "512MB"},
+        {"contenders": [{"contender": "postgres://ann@db", "set": {"work_mem": "8MB"}}]},
+        {"contenders": [{"contender": "postgres://ann@db", "slowed": 0}]},
+        {"contenders": ["postgres@17.6"], "keep": True},
     ],
 )
-def test_running_servers_are_taken_as_they_are(data: dict[str, object], complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+def test_running_servers_are_taken_as_they_are(
+    data: dict[str, object], snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as error:
         parse_spec({"name": "x", "contenders": ["postgres://ann@db", "postgres@17.6"], **data})
+    assert str(error.value) == snapshot
 
 
 def test_running_servers_are_measured_in_long_steps_too() -> None:
@@ -174,7 +170,7 @@ def test_running_servers_are_measured_in_long_steps_too() -> None:
     assert parse_spec({**data, "contenders": contenders[1:]}).planned_incarnations(usual=3) == 3
 
 
-def test_running_servers_have_one_incarnation_unless_more_are_wanted() -> None:
+def test_running_servers_have_one_start_unless_more_are_wanted() -> None:
     contenders = ["postgres://ann@db", "postgres@17.6"]
     data: dict[str, object] = {"name": "x", "contenders": contenders, "budget": "10m"}
     assert incarnations(parse_spec(data), tests=2) == 1

@@ -11,7 +11,7 @@ import pytest
 from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.engine.schedule import block_order, following_order
 from slowdust.experiment.journal import Journal
-from slowdust.experiment.passes.slices import TimedSlices, method_of_slices
+from slowdust.experiment.passes.slices import TimedSlices, make_slice_method
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.store.slice import Slice
 from tests.unit.simulated_servers import Machine, simulated
@@ -24,7 +24,7 @@ Run = Callable[[Machine, Spec], Journal]
 def run(tmp_path: Path) -> Run:
     def run_spec(machine: Machine, spec: Spec, kept: list[Slice] | None = None) -> Journal:
         with simulated(
-            machine, spec, tmp_path, lambda _: method_of_slices(spec), kept=kept or ()
+            machine, spec, tmp_path, lambda _: make_slice_method(spec), kept=kept or ()
         ) as experiment:
             measure(experiment, [TimedSlices(experiment)])
         return experiment.journal
@@ -40,7 +40,7 @@ def spec_of(tests: list[str], **keys: object) -> Spec:
     return parse_spec({"name": "x", "contenders": NAMES, "tests": tests, "warmup": 0.02, **keys})
 
 
-def test_what_is_settled_leaves_the_budget_to_the_others(run: Run) -> None:
+def test_settled_tests_leave_their_budget_to_the_others(run: Run) -> None:
     machine = machine_of({"point-query": 0.0, "random-points.100": 0.0, "hot-points": 0.2})
     journal = run(machine, spec_of([*machine.restart], budget="70s", slice="100ms"))
     slices = {step.test.name: len(step.slices) for step in journal.steps}
@@ -60,15 +60,15 @@ def test_a_test_without_a_verdict_gets_turns_while_the_budget_lasts(run: Run) ->
 
 def test_a_verdict_that_no_longer_holds_opens_its_test_again(tmp_path: Path) -> None:
     machine, spec = machine_of({}), spec_of(["scan"], budget="20s", slice="100ms")
-    with simulated(machine, spec, tmp_path, lambda _: method_of_slices(spec)) as experiment:
+    with simulated(machine, spec, tmp_path, lambda _: make_slice_method(spec)) as experiment:
         (step,) = experiment.journal.steps
         step.settled = True
         measure(experiment, [TimedSlices(experiment)])
-    assert "scan is open again: its verdict no longer holds" in machine.phases
+    assert any(phase.startswith("scan is open again") for phase in machine.phases)
     assert step.slices
 
 
-def test_each_test_has_one_length_in_all_incarnations(run: Run) -> None:
+def test_each_test_has_one_length_in_all_starts(run: Run) -> None:
     machine = machine_of({"point-query": 0.05, "scan": 0.05, "random-points.10": 0.05})
     journal = run(machine, spec_of([*machine.restart], budget="60s"))
     lengths = journal.manifest.method.slice_lengths
@@ -90,7 +90,8 @@ def test_a_small_budget_is_exceeded_with_a_warning_and_few_blocks(run: Run) -> N
     machine = machine_of({"point-query": 0.05, "scan": 0.05})
     journal = run(machine, spec_of([*machine.restart], budget="1s"))
     (warning,) = machine.warnings
-    assert warning.startswith("the budget of 1s will be exceeded: 2 tests in 4 incarnations take")
+    assert "budget of 1s" in warning
+    assert "2 tests" in warning
     assert journal.manifest.warnings == [warning]
     assert [step.turns_done for step in journal.steps] == [4, 4]
     assert [len(step.slices) for step in journal.steps] == [4 * 2 * 4] * 2

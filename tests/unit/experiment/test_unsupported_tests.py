@@ -29,14 +29,12 @@ WITHOUT_IVFFLAT = ["exact", "hnsw.ef10"]
         (["postgres@18.4"], ALL),
     ],
 )
-def test_steps_in_which_nobody_could_be_compared_are_left_out(
-    names: list[str], left: list[str]
-) -> None:
+def test_steps_without_a_comparison_are_skipped(names: list[str], left: list[str]) -> None:
     tests = VECTOR.matching(["exact", "hnsw.ef10", "ivfflat.probes1"])
     steps = [PlannedStep(test, 1) for test in tests]
     sentences = skip_unsupported_tests(steps, [contender(name) for name in names])
     assert sorted(step.test.name for step in steps if step.is_open) == left
-    told = ["mariadb@11.8 lacks ivfflat: MariaDB has no IVFFlat"]
+    told = ["mariadb@11.8 does not support ivfflat: MariaDB has no IVFFlat"]
     assert sentences == (told if "mariadb@11.8" in names else [])
 
 
@@ -48,7 +46,9 @@ def test_steps_in_which_nobody_could_be_compared_are_left_out(
         ("mongodb@8.0", [test.name for test in BEFORE_EXECUTION]),
     ],
 )
-def test_what_comes_before_execution_is_not_tested_everywhere(name: str, lacked: list[str]) -> None:
+def test_statements_before_execution_are_not_tested_everywhere(
+    name: str, lacked: list[str]
+) -> None:
     server, _, engine = name.partition("/")
     lacking = replace(resolved(server), engine=engine or None)
     assert [test.name for test in BEFORE_EXECUTION if lacking.lacks(test) is not None] == lacked

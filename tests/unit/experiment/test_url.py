@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.dbms.access import Verify
 from slowdust.dbms.server_url import is_url, parse_url
@@ -127,44 +128,44 @@ def test_files_of_certificates_are_absolute(
 
 
 @pytest.mark.parametrize(
-    ("written", "message"),
+    "written",
     [
-        ("postgres://ann:secret@db", "PGPASSWORD"),
-        ("mysql://ann:secret@db", "MYSQL_PWD"),
-        ("mongodb://ann:secret@db", "set MONGODB_PASSWORD or wait to be asked"),
-        ("mongodb://ann:secret@a:1,b:2/x", "'mongodb://ann:***' names several hosts"),
-        ("postgres://ann:secret@a,b/x", "names several hosts"),
-        ("mongodb+srv://ann:secret@cluster/x", "stands for all hosts of a cluster"),
-        ("mongodb://ann@", "name either a host or a Unix socket (with %2F for each /)"),
-        ("mongodb://ann@db?directConnection=false", "directConnection can only be true"),
-        ("mongodb://ann@db?tls=yes", "tls cannot be 'yes'"),
-        ("mongodb://ann@db/bench/c", "the database 'bench/c', whose name cannot have '/'"),
-        ("mongodb://ann@db/be%20nch", "the database 'be nch', whose name cannot have ' '"),
-        ("mongodb://ann@db?tlsAllowInvalidHostnames=1", "choose true or false"),
-        ("mongodb://ann@db?replicaSet=x", "unknown option 'replicaSet'"),
-        ("mongodb://ann@db?tls=false&tlsAllowInvalidHostnames=true", "but no tls"),
-        ("mongodb://ann@localhost?tlsAllowInvalidCertificates=true", "but no tls"),
-        ("mongodb://ann@%2Frun%2Fm.sock?tls=true", "a Unix socket is not encrypted"),
-        ("postgre://ann@db", "did you mean postgres"),
-        ("oracle://ann@db", "no server can be reached by a URL with 'oracle://'"),
-        ("postgres://ann@", "name either a host or a Unix socket"),
-        ("postgres://ann@db?host=/run", "name either a host or a Unix socket"),
-        ("postgres://ann@db:port", "is not a URL"),
-        ("postgres://ann@db:99999", "is not a URL"),
-        ("postgres://ann@[::1", "is not a URL"),
-        ("postgres://ann@db?sslmode=prefer", "leaves to chance"),
-        ("mysql://ann@db?ssl-mode=PREFERRED", "write REQUIRED"),
-        ("postgres://ann@db?sslmode=verify", "sslmode cannot be 'verify'"),
-        ("postgres://ann@db?ssl-mode=REQUIRED", "unknown option 'ssl-mode'"),
-        ("postgres://ann@db?sslmode=verify-ca&sslrootcert=/none.pem", "there is no file /none.pem"),
-        ("postgres://ann@?host=/run&sslmode=require", "a Unix socket is not encrypted"),
+        "postgres://ann:secret@db",
+        "mysql://ann:secret@db",
+        "mongodb://ann:secret@db",
+        "mongodb://ann:secret@a:1,b:2/x",
+        "postgres://ann:secret@a,b/x",
+        "mongodb+srv://ann:secret@cluster/x",
+        "mongodb://ann@",
+        "mongodb://ann@db?directConnection=false",
+        "mongodb://ann@db?tls=yes",
+        "mongodb://ann@db/bench/c",
+        "mongodb://ann@db/be%20nch",
+        "mongodb://ann@db?tlsAllowInvalidHostnames=1",
+        "mongodb://ann@db?replicaSet=x",
+        "mongodb://ann@db?tls=false&tlsAllowInvalidHostnames=true",
+        "mongodb://ann@localhost?tlsAllowInvalidCertificates=true",
+        "mongodb://ann@%2Frun%2Fm.sock?tls=true",
+        "postgre://ann@db",
+        "oracle://ann@db",
+        "postgres://ann@",
+        "postgres://ann@db?host=/run",
+        "postgres://ann@db:port",
+        "postgres://ann@db:99999",
+        "postgres://ann@[::1",
+        "postgres://ann@db?sslmode=prefer",
+        "mysql://ann@db?ssl-mode=PREFERRED",
+        "postgres://ann@db?sslmode=verify",
+        "postgres://ann@db?ssl-mode=REQUIRED",
+        "postgres://ann@db?sslmode=verify-ca&sslrootcert=/none.pem",
+        "postgres://ann@?host=/run&sslmode=require",
     ],
 )
-def test_wrong_urls_are_refused_in_one_line(written: str, message: str) -> None:
+def test_wrong_urls_are_refused_in_one_line(written: str, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(UsageError) as refused:
         parse_url(written)
     text = str(refused.value)
-    assert message in text
+    assert text == snapshot
     assert "\n" not in text
     assert "secret" not in text
 
@@ -172,7 +173,7 @@ def test_wrong_urls_are_refused_in_one_line(written: str, message: str) -> None:
 def test_files_without_a_word_for_encryption_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "ca.pem"
     file.touch()
-    with pytest.raises(UsageError, match="names certificates, but no sslmode"):
+    with pytest.raises(UsageError, match="sslmode"):
         parse_url(f"postgres://ann@localhost?sslrootcert={file}")
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from slowdust.builds.pushed import content_of
+from slowdust.builds.pushed import hash_folder
 from slowdust.errors import SlowdustError
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.fleet.build_transfer import (
@@ -55,7 +56,7 @@ def test_a_folder_arrives_as_it_was(
     put(folder, archive)
     assert has_folder(folder)
     put(folder, archive)  # another shard has come meanwhile
-    assert content_of(host / FOLDER) == content_of(head / FOLDER)
+    assert hash_folder(host / FOLDER) == hash_folder(head / FOLDER)
     assert (host / FOLDER / "binaries" / "server").stat().st_mode & 0o777 == 0o755
     assert (host / FOLDER / "build.json").read_text() == "{}"
     assert [path.name for path in (host / FOLDER).parent.glob("[!.]*")] == ["3.1.0"]
@@ -69,11 +70,11 @@ def test_a_build_of_the_host_with_another_content_is_not_replaced(
     at(host, monkeypatch)
     put(folder, archive)
     (host / FOLDER / "binaries" / "server").write_text("#!/bin/bash\n")
-    with pytest.raises(SlowdustError, match="is not what the head has"):
+    with pytest.raises(SlowdustError, match="binaries/server"):
         has_folder(folder)
 
 
-def test_what_arrives_damaged_or_leads_elsewhere_is_refused(
+def test_damaged_and_unsafe_archives_are_refused(
     caches: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     head, host = caches
@@ -81,13 +82,13 @@ def test_what_arrives_damaged_or_leads_elsewhere_is_refused(
     (head / FOLDER / "binaries" / "server").write_text("#!/bin/xx\n")
     _, other = packed(FOLDER)
     at(host, monkeypatch)
-    with pytest.raises(SlowdustError, match="does not match its checksum"):
+    with pytest.raises(SlowdustError, match="checksum"):
         put(folder, other)
     with pytest.raises(SlowdustError, match="cannot be unpacked"):
         put(folder, archive[: len(archive) // 2])
     assert not (host / FOLDER).exists()
     for elsewhere in ("builds/sqlite/../../x", "/etc/passwd", "trees/a/b"):
-        with pytest.raises(SlowdustError, match="no folder of a cache"):
+        with pytest.raises(SlowdustError, match=re.escape(elsewhere)):
             put(PushedFolder(folder=elsewhere, sha256=folder.sha256), archive)
 
 
@@ -112,7 +113,7 @@ class Compilers(SimulatedFleet):
         self.asked.append(host)
         compiler = self._compilers[host]
         if compiler is None:
-            return {host: HostLost(reason="its node has ended")}
+            return {host: HostLost(reason="node lost")}
         with self._patch.context() as patch:
             patch.setenv("SLOWDUST_CACHE", str(self._folder / host))
             patch.setenv("CC", compiler)
@@ -160,17 +161,17 @@ def test_one_host_compiles_all_where_the_head_has_no_compiler(
     assert fleet.asked == ["a", "b", "c"]
     assert len(fleet.pushed) == 2
     for folder in fleet.pushed:
-        assert content_of(open_dir / "c" / folder) == content_of(open_dir / "head" / folder)
+        assert hash_folder(open_dir / "c" / folder) == hash_folder(open_dir / "head" / folder)
 
 
 @needs("cc", "make", "git")
-def test_what_no_host_can_compile_is_an_error_with_all_reasons(
+def test_builds_that_no_host_can_compile_fail_with_all_reasons(
     repository: Path, open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fleet = Compilers(open_dir, monkeypatch, a=None, b="no-compiler")
-    with pytest.raises(SlowdustError, match=r"the head: .*; a: its node has ended; b: .*no-compil"):
+    with pytest.raises(SlowdustError, match=r"the head: .*; a: node lost; b: .*no-compil"):
         push_builds(spec_of(repository, OLD), fleet, lambda: nullcontext(Heard()))  # type: ignore[arg-type]
     fleet = Compilers(open_dir, monkeypatch, c="gcc", d="gcc")
-    with pytest.raises(SlowdustError, match="c cannot compile"):
+    with pytest.raises(SlowdustError, match=r"\bc\b.* compile"):
         push_builds(spec_of(repository, BROKEN), fleet, lambda: nullcontext(Heard()))  # type: ignore[arg-type]
     assert fleet.asked == ["c"], "another host would fail as well"

@@ -1,4 +1,4 @@
-"""What a host does for a fleet, and how its cluster is reached."""
+"""A host's part in a fleet, and how its cluster is reached."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_shard_that_cannot_be_run_says_why(
     assert ended.end is End.GONE
 
 
-def test_a_full_disk_is_told_from_other_failures() -> None:
+def test_a_full_disk_is_distinguished_from_other_failures() -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
     assert hosts.failure(full).end is End.DISK_FULL
     assert hosts.failure(SlowdustError("no such build")).end is End.FAILED
@@ -72,7 +72,7 @@ def test_addresses_are_checked_before_ray_is_asked() -> None:
     assert not is_loopback("10.0.0.1")
 
 
-def test_what_is_no_cluster_is_refused_at_once() -> None:
+def test_an_address_without_a_cluster_is_refused_at_once() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
         for answer, told in ((b"HTTP/1.1 400 Bad Request\r\n", "is not Ray"), (b"", "is not Ray")):

@@ -184,6 +184,6 @@ def test_the_files_of_a_window_are_added_up() -> None:
         SESSION.replace("(8) 0", "(8)0"),
     ],
 )
-def test_what_is_no_whole_file_is_refused(text: str) -> None:
+def test_incomplete_files_are_refused(text: str) -> None:
     with pytest.raises(SlowdustError, match="not a whole file of callgrind"):
         read(text)

@@ -38,7 +38,7 @@ def test_clones_are_folded(name: str, folded: str) -> None:
         ("odd)", "odd)"),
     ],
 )
-def test_parameters_and_return_types_are_left_out(name: str, plain: str) -> None:
+def test_parameters_and_return_types_are_skipped(name: str, plain: str) -> None:
     assert plain_name(name) == plain
 
 

@@ -1,4 +1,4 @@
-"""Who answers to malloc, from what the dynamic loader says."""
+"""The library that provides malloc, from the output of the dynamic loader."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from slowdust.instances.preloads import (
     Malloc,
     check_loaded,
     find_malloc,
+    identify_malloc,
     loaded_allocator,
-    malloc_of,
 )
 from slowdust.store.manifest import BuildFacts
 
@@ -54,12 +54,14 @@ LIBC = Path("/lib/libc.so.6")
         ([(LIBC, "malloc_usable_size")], None),
     ],
 )
-def test_who_has_malloc(bindings: list[tuple[object, str]], malloc: Malloc | None) -> None:
+def test_the_library_that_has_malloc(
+    bindings: list[tuple[object, str]], malloc: Malloc | None
+) -> None:
     bound = [(str(file), symbol) for file, symbol in bindings]
-    assert malloc_of(bound, SERVER) == malloc
+    assert identify_malloc(bound, SERVER) == malloc
 
 
-def test_loader_tells_of_a_program_of_this_machine() -> None:
+def test_loader_reports_a_program_of_this_machine() -> None:
     facts = BuildFacts(source="directory", version="1", sha256="", binary_bytes=1)
     build = Build("postgres", "1", Path("/bin"), "directory", Path("/bin/sh"), facts)
     malloc = find_malloc(build, server_account(), {})
@@ -68,18 +70,18 @@ def test_loader_tells_of_a_program_of_this_machine() -> None:
     assert malloc.file.name == "libc.so.6"
 
 
-def test_what_is_mapped_is_at_work() -> None:
+def test_a_mapped_library_is_in_use() -> None:
     mapped = {Path(line.split()[-1]) for line in _maps() if "/libc" in line}
     malloc = Malloc(mapped.pop(), "glibc", is_built_in=False)
     assert loaded_allocator(os.getpid(), malloc) == "glibc"
     check_loaded(os.getpid(), malloc, "glibc")
-    with pytest.raises(AllocatorError, match="cannot have jemalloc: its malloc is from /"):
+    with pytest.raises(AllocatorError, match=r"jemalloc: .* /"):
         check_loaded(os.getpid(), malloc, "jemalloc")
 
 
-def test_what_is_not_mapped_is_told() -> None:
+def test_a_library_that_is_not_mapped_is_reported() -> None:
     malloc = Malloc(Path("/b/libjemalloc.so.2"), "jemalloc", is_built_in=False)
-    with pytest.raises(AllocatorError, match=r"has not mapped /b/libjemalloc\.so\.2"):
+    with pytest.raises(AllocatorError, match=r"/b/libjemalloc\.so\.2"):
         check_loaded(os.getpid(), malloc, "jemalloc")
     assert loaded_allocator(os.getpid(), malloc) is None
 
@@ -99,9 +101,7 @@ def test_maps_that_cannot_be_read_matter_only_where_an_allocator_was_asked_for()
     malloc = Malloc(LIBC, "glibc", is_built_in=False)
     nobody = 2**22 + 1  # beyond the largest process id
     assert loaded_allocator(nobody, malloc) is None
-    with pytest.raises(
-        AllocatorError, match=r"cannot be checked to have glibc: /proc/.* cannot be"
-    ):
+    with pytest.raises(AllocatorError, match=r"glibc: /proc/"):
         check_loaded(nobody, malloc, "glibc")
 
 
@@ -116,7 +116,7 @@ def test_built_in_malloc_cannot_be_replaced(snapshot: SnapshotAssertion) -> None
     assert str(error.value) == snapshot
 
 
-def test_a_loader_that_tells_nothing_is_no_answer_to_a_wish(snapshot: SnapshotAssertion) -> None:
+def test_a_silent_loader_confirms_no_allocator(snapshot: SnapshotAssertion) -> None:
     assert loaded_allocator(os.getpid(), None) is None
     with pytest.raises(AllocatorError) as error:
         check_loaded(os.getpid(), None, "tcmalloc")

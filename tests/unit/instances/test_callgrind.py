@@ -43,7 +43,7 @@ def test_a_server_that_never_took_an_order_reads_otherwise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(callgrind, "ANSWER_LIMIT", 0.02)
-    with pytest.raises(CallgrindError, match="by another function than recv"):
+    with pytest.raises(CallgrindError, match="recv"):
         instrument(tmp_path, lambda: None).start(lambda: None)
 
 
@@ -57,5 +57,5 @@ def test_a_server_that_took_orders_hangs(tmp_path: Path, monkeypatch: pytest.Mon
         os.close(orders)
 
     server.start(carry_out)
-    with pytest.raises(CallgrindError, match="after 1 that it carried out: it hangs"):
+    with pytest.raises(CallgrindError, match=r"\b1\b.* hangs"):
         server.stop(lambda: None)

@@ -74,7 +74,7 @@ def test_a_file_that_the_server_made_shorter_cannot_be_read(
     file: DelayFile, open_dir: Path
 ) -> None:
     os.truncate(open_dir / "delay", 8)
-    with pytest.raises(OSError, match="shorter"):
+    with pytest.raises(OSError, match="truncated"):
         file.totals()
     assert attempt(DelayProbe(file.totals)) is None
 
@@ -87,7 +87,7 @@ def test_the_library_is_compiled_once(open_dir: Path, monkeypatch: pytest.Monkey
     assert library.stat().st_mtime_ns == made
 
 
-def test_a_missing_compiler_is_told_with_its_package(
+def test_a_missing_compiler_is_reported_with_its_package(
     open_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))

@@ -69,7 +69,7 @@ def test_each_call_that_succeeds_takes_longer_by_the_delay(file: SyncFile) -> No
 
 def test_a_file_that_has_become_shorter_cannot_be_read(file: SyncFile, open_dir: Path) -> None:
     os.truncate(open_dir / "syncs", 8)
-    with pytest.raises(OSError, match="shorter"):
+    with pytest.raises(OSError, match="truncated"):
         file.totals()
 
 

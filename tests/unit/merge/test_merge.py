@@ -52,7 +52,7 @@ def test_a_machine_that_took_the_name_of_another_is_a_host_of_its_own(tmp_path: 
     assert [part.experiment for part in manifest.hosts[0].parts] == ["on-alpha", "again"]
 
 
-def test_all_slices_are_there_once_and_each_incarnation_is_of_one_host(
+def test_all_slices_are_there_once_and_each_start_is_of_one_host(
     tmp_path: Path, parts: list[Source]
 ) -> None:
     joined = merge(parts, _joined(tmp_path))
@@ -86,7 +86,7 @@ def test_joining_again_makes_the_same_bytes_and_keeps_the_users_note(
     assert not list(tmp_path.glob(".slowdust-tmp-*"))
 
 
-def test_a_part_that_grew_is_taken_anew(tmp_path: Path, parts: list[Source]) -> None:
+def test_a_part_that_grew_is_taken_again(tmp_path: Path, parts: list[Source]) -> None:
     before = len(merge(parts, _joined(tmp_path)).folder.read_slices())
     with writing(parts[0].folder) as writer:
         record = parts[0].folder.read_slices()[0]
@@ -106,7 +106,7 @@ def test_a_part_given_twice_counts_once_and_is_named(
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_copy_that_went_on_counts_alone(
+def test_a_copy_that_continued_counts_alone(
     tmp_path: Path, parts: list[Source], order: int, snapshot: SnapshotAssertion
 ) -> None:
     shutil.copytree(parts[0].folder.path, tmp_path / "longer")
@@ -134,7 +134,7 @@ def test_a_joined_experiment_has_all_of_its_parts(
     ]
 
 
-def test_copies_that_went_apart_are_refused(
+def test_copies_that_diverged_are_refused(
     tmp_path: Path, parts: list[Source], snapshot: SnapshotAssertion
 ) -> None:
     shutil.copytree(parts[0].folder.path, tmp_path / "other")
@@ -158,7 +158,7 @@ def test_parts_of_one_host_are_one_host(tmp_path: Path) -> None:
     assert (host.started, host.finished) == (first[0].started, second[0].finished)
 
 
-def test_hosts_with_the_same_facts_are_told_apart_by_names(
+def test_hosts_with_the_same_facts_are_distinguished_by_names(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     both = [part_of("alpha"), part_of("alpha", seed=2)]
@@ -212,24 +212,25 @@ def _base(manifest: Manifest) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    "change",
     [
-        (_margin, "differ in the margin: 0.03 and 0.05"),
-        (_rows, "differ in the number of rows: 100000 and 5"),
-        (_build, f"differ in the build of {NEW}: sha256 .* and sha256 0000000000000000"),
-        (_setting, f"differ in the setting fsync of {OLD}: on and off"),
-        (_engine, f"differ in the engine of {OLD}: none and rocksdb"),
-        (_environment, f"differ in the environment of {NEW}"),
-        (_base, f"differ in the base: {OLD} and {NEW}"),
+        _margin,
+        _rows,
+        _build,
+        _setting,
+        _engine,
+        _environment,
+        _base,
     ],
 )
 def test_parts_that_measured_other_things_are_refused(
-    tmp_path: Path, change: Callable[[Manifest], None], said: str
+    tmp_path: Path, change: Callable[[Manifest], None], snapshot: SnapshotAssertion
 ) -> None:
     other = part_of("beta", seed=2)
     change(other[0])
-    with pytest.raises(UsageError, match=f"'on-alpha' and 'on-beta' {said}"):
+    with pytest.raises(UsageError) as error:
         merge(keep_parts(tmp_path, part_of("alpha"), other), _joined(tmp_path))
+    assert str(error.value) == snapshot
     assert not _joined(tmp_path).path.exists()
 
 
@@ -279,10 +280,10 @@ def test_a_test_on_several_hosts_is_not_spread(
 def test_an_experiment_that_was_measured_is_never_replaced(
     tmp_path: Path, parts: list[Source]
 ) -> None:
-    with pytest.raises(UsageError, match="'on-alpha' is one of those to join"):
+    with pytest.raises(UsageError, match="'on-alpha'"):
         merge(parts, parts[0].folder)
     keep_parts(tmp_path, part_of("gamma", seed=3))
-    with pytest.raises(UsageError, match=r"there is a 'on-gamma' in .* already"):
+    with pytest.raises(UsageError, match="'on-gamma'"):
         merge(parts, Folder(tmp_path / "on-gamma"))
 
 
@@ -295,7 +296,7 @@ def test_a_damaged_part_changes_nothing(tmp_path: Path, parts: list[Source]) -> 
     assert _joined(tmp_path).read_slices() == before
 
 
-def test_counts_and_facts_of_tables_follow_their_incarnations(tmp_path: Path) -> None:
+def test_counts_and_facts_of_tables_follow_their_starts(tmp_path: Path) -> None:
     both = [part_of("alpha"), part_of("beta", seed=2)]
     for manifest, _ in both:
         manifest.counting = Counting(source="valgrind")
@@ -315,7 +316,7 @@ def test_counts_and_facts_of_tables_follow_their_incarnations(tmp_path: Path) ->
     assert moments == [(1, 1), (2, 4)]
 
 
-def test_counts_of_another_source_are_left_out_and_named(tmp_path: Path) -> None:
+def test_counts_of_another_source_are_skipped_and_named(tmp_path: Path) -> None:
     both = [part_of("alpha"), part_of("beta", seed=2)]
     both[0][0].counting, both[1][0].counting = Counting(source="pmu"), Counting(source="valgrind")
     parts = keep_parts(tmp_path, *both)
@@ -325,7 +326,7 @@ def test_counts_of_another_source_are_left_out_and_named(tmp_path: Path) -> None
             writer.append_count(*(msgspec.structs.replace(c, source=source) for c in counts))
     joined = merge(parts, _joined(tmp_path))
     assert {count.source for count in joined.folder.read_counts()} == {"pmu"}
-    assert "left out: work was counted in another way" in joined.sentences[0]
+    assert "another way" in joined.sentences[0]
 
 
 def test_findings_and_warnings_name_their_host(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

@@ -11,7 +11,8 @@ from slowdust.probes.server.process import ServerProbe
 
 
 class FreshFiles:
-    """Opens anew: a deleted file that is still open would be read on, unlike one of the kernel."""
+    """Opens files at each read: a deleted file that is open could still be read, unlike a file of
+    /proc."""
 
     def __init__(self, root: Path) -> None:
         self._root = root

@@ -12,7 +12,7 @@ def test_a_hardly_busy_process_is_a_fact() -> None:
     assert describe_machine(machine)["Other busy processes"] == "make 3%"
 
 
-def test_what_is_unknown_is_left_out_of_the_facts() -> None:
+def test_unknown_facts_are_omitted() -> None:
     known = describe_machine(GOOD)
     assert known["Turbo"] == "off"
     assert known["Mounted"] == "/data (rw,noatime)"

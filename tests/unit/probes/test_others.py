@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.probes.host.others import OthersProbe, parse_process, probe_of
+from slowdust.probes.host.others import OthersProbe, open_probe, parse_process
 from slowdust.probes.probe import Subject
 
 OWN, KERNEL = 10, 0x00200000
@@ -27,14 +27,14 @@ class Host:
         self.clocks: dict[int, int] = {}
 
     def add(self, pid: int, parent: int, *, flags: int = 0, cpu: int = 0, used: int = 0) -> None:
-        """Let a process exist that has used so many nanoseconds."""
+        """Add a process that has used this CPU time, in nanoseconds."""
         (self.proc / str(pid)).mkdir(exist_ok=True)
         fields = ["S", str(parent), *"0000", str(flags), *"0" * 29, str(cpu), *"0" * 10]
         (self.proc / str(pid) / "stat").write_text(f"{pid} (a ) name) {' '.join(fields)}\n")
         self.clocks[pid] = used
 
     def end(self, pid: int) -> None:
-        """Let a process end."""
+        """Remove a process."""
         (self.proc / str(pid) / "stat").unlink()
         (self.proc / str(pid)).rmdir()
         del self.clocks[pid]
@@ -68,7 +68,7 @@ def host(tmp_path: Path) -> Host:
 
 
 def used(host: Host, probe: OthersProbe, **clocks: int) -> float:
-    """Return what others used while processes (`p30=5`) went on by so many nanoseconds."""
+    """Return the CPU time of others while processes use nanoseconds: `p30=5`."""
     before = probe.read()
     for name, growth in clocks.items():
         host.clocks[int(name[1:])] += growth
@@ -130,7 +130,7 @@ while time.monotonic() < end:
 
 @contextmanager
 def busy(*, orphan: bool) -> Iterator[int]:
-    """Run a busy program, below this process or as a stranger beside it; yield its id."""
+    """Run a busy program, as a child of this process or as a stranger; yield its id."""
     program = [sys.executable, "-c", _BUSY.format(orphan=orphan)]
     with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -143,7 +143,7 @@ def busy(*, orphan: bool) -> Iterator[int]:
 
 def test_a_busy_stranger_is_seen_and_a_busy_child_is_not() -> None:
     with busy(orphan=True) as stranger, busy(orphan=False) as child:
-        probe = probe_of(Subject(os.getpid(), Path("/")))
+        probe = open_probe(Subject(os.getpid(), Path("/")))
         before = after = probe.read()
         while after.cpu_ns[stranger] == before.cpu_ns[stranger]:
             time.sleep(0.05)

@@ -23,7 +23,7 @@ MS = 1_000_000
 KIB = 1024
 
 
-def test_a_stat_file_is_read_behind_the_name_whatever_the_name() -> None:
+def test_a_stat_file_is_read_after_any_name() -> None:
     fields = "S 1 7 7 0 -1 4194304 100 55 3 5 21 22 31 32 20 0 4 0 93252 3133440 418 18446744"
     for name in ("postgres", "a b", ") S 9 9 9 (", "x) Z 1"):
         stat = parse_stat(f"7054 ({name}) {fields} 0 0\n".encode())

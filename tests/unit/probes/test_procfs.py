@@ -35,7 +35,7 @@ def test_an_unreadable_text_is_none(tmp_path: Path) -> None:
     assert read_text(str(tmp_path / "missing")) is None
 
 
-def test_the_number_behind_a_label_loses_its_unit() -> None:
+def test_the_number_after_a_label_loses_its_unit() -> None:
     assert number_after(b"VmSize:\t  12 kB\nctxt 7", b"VmSize:") == 12
     assert number_after(b"VmSize:\t  12 kB\nctxt 7", b"\nctxt ") == 7
     assert number_after(b"VmSize:\t  12 kB\n", b"VmData:") is None
@@ -43,7 +43,7 @@ def test_the_number_behind_a_label_loses_its_unit() -> None:
         number_after(b"VmSize:\tmany\n", b"VmSize:")
 
 
-def test_a_kept_file_is_read_anew_each_time() -> None:
+def test_a_kept_file_is_read_again_each_time() -> None:
     files = ThreadFiles()
     first = files.read(os.getpid(), "schedstat")
     for _ in range(1000):
@@ -101,7 +101,7 @@ def test_a_closed_probe_of_a_server_keeps_no_descriptors(sleeper: subprocess.Pop
     assert open_descriptors() == before
 
 
-def test_a_probe_that_nobody_has_any_more_keeps_no_descriptors(
+def test_a_dropped_probe_keeps_no_descriptors(
     sleeper: subprocess.Popen[bytes],
 ) -> None:
     """Without the garbage collector, which does not run while slices are measured."""

@@ -79,7 +79,7 @@ def test_a_log_out_of_reach_leaves_no_lines(tmp_path: Path) -> None:
     assert all(sample.log == [] for sample in samples)
 
 
-def test_a_log_tells_its_first_new_lines(tmp_path: Path) -> None:
+def test_the_first_new_lines_of_a_log_are_read(tmp_path: Path) -> None:
     log = tmp_path / "server.log"
     reader = LogReader(log)
     log.write_bytes(b"\xff strange\n\n" + b"".join(b"%d\n" % n for n in range(9)))

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.probes.server.sessions import SessionSampler, state_of
+from slowdust.probes.server.sessions import SessionSampler, parse_state
 from tests.waiting import wait_until
 
 NO_SUCH_THREAD = 2**22 + 1  # more than the kernel gives
@@ -20,7 +20,7 @@ NO_SUCH_THREAD = 2**22 + 1  # more than the kernel gives
     ],
 )
 def test_states(text: bytes, state: str) -> None:
-    assert state_of(text) == state
+    assert parse_state(text) == state
 
 
 def syscall_of(thread: threading.Thread) -> bytes:
@@ -39,7 +39,7 @@ def test_a_thread_that_sleeps_and_one_that_works() -> None:
     sleeper, worker = threading.Thread(target=ended.wait), threading.Thread(target=work)
     sleeper.start()
     # The worker begins when the sleeper needs this interpreter no more.
-    wait_until(lambda: state_of(syscall_of(sleeper)) == "futex")
+    wait_until(lambda: parse_state(syscall_of(sleeper)) == "futex")
     worker.start()
     begun.wait()
     threads = [sleeper, worker]
@@ -61,7 +61,7 @@ def test_a_thread_that_sleeps_and_one_that_works() -> None:
     assert asleep.run_us < 1e5 < at_work.run_us + at_work.queue_us
 
 
-def test_a_thread_that_has_ended_tells_nothing() -> None:
+def test_a_thread_that_has_ended_reports_nothing() -> None:
     sampler = SessionSampler([NO_SUCH_THREAD])
     with sampler:
         time.sleep(0.03)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from slowdust.probes.host.use import block_device_of, mount_holding, parse_mounts, queue_of
+from slowdust.probes.host.use import find_block_device, find_queue, mount_holding, parse_mounts
 
 MOUNTINFO = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
 27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
@@ -39,11 +39,11 @@ def test_the_deepest_and_last_mount_holds_a_directory() -> None:
 
 
 def test_a_directory_without_a_block_device_has_none() -> None:
-    assert block_device_of(Path("/proc")) is None
+    assert find_block_device(Path("/proc")) is None
 
 
 def test_a_partition_uses_the_queue_of_its_disk(tmp_path: Path) -> None:
     (tmp_path / "sda/queue").mkdir(parents=True)
     (tmp_path / "sda/sda1").mkdir()
-    assert queue_of(tmp_path / "sda") == tmp_path / "sda/queue"
-    assert queue_of(tmp_path / "sda/sda1") == tmp_path / "sda/queue"
+    assert find_queue(tmp_path / "sda") == tmp_path / "sda/queue"
+    assert find_queue(tmp_path / "sda/sda1") == tmp_path / "sda/queue"

@@ -111,7 +111,7 @@ def test_a_window_is_not_closed_twice() -> None:
     window = Window([])
     window.open()
     window.close()
-    with pytest.raises(RuntimeError, match="opened"):
+    with pytest.raises(RuntimeError, match="not open"):
         window.close()
 
 
@@ -121,8 +121,8 @@ def test_a_probe_that_cannot_be_opened_is_skipped_and_named(
     def forbidden(subject: Subject) -> NoReturn:
         raise PermissionError(subject)
 
-    monkeypatch.setattr(others, "probe_of", forbidden)
-    opened = probes.probes_of(Subject(os.getpid(), tmp_path))
+    monkeypatch.setattr(others, "open_probe", forbidden)
+    opened = probes.open_probes(Subject(os.getpid(), tmp_path))
     window = Window(opened)
     window.open()
     use = window.close()

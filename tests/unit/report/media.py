@@ -19,7 +19,7 @@ _Content = TypeVarTuple("_Content")
 
 
 def in_terminal(document: Document, width: int = 100) -> str:
-    """Return what a terminal of so many columns shows."""
+    """Return the text in a terminal of `width` columns."""
     output = io.StringIO()
     shown = Console(file=output, width=width, highlight=False, markup=False, emoji=False)
     console.print_on(shown, document.blocks)

@@ -1,4 +1,4 @@
-"""What a page consists of, read back from its HTML."""
+"""The parts of a page, read back from its HTML."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def plain_experiment() -> tuple[Report, list[Slice]]:
 def counted_experiment(
     names: Sequence[str] = (BASE, NEWER), clients: Sequence[int] = (1,)
 ) -> tuple[Report, list[Slice]]:
-    """Contenders whose work was counted: less, more, unsure and the same beside equal times."""
+    """Contenders whose work was counted: less, more, unsure and the same, all with equal times."""
     tests = ("point-query", "scan", "insert", "update-index")
     manifest, slices = synthetic_experiment(names, tests, clients=clients, blocks=4)
     shifts = {NEWER: {"point-query": 0.954, "scan": 1.49, "insert": 1.005}}
@@ -180,10 +180,10 @@ def slap_experiment() -> tuple[Report, list[Slice]]:
 
 @computed_once
 def long_experiment() -> tuple[Report, list[Slice]]:
-    """The Insert Benchmark with whatever can go wrong.
+    """The Insert Benchmark with every kind of failure.
 
-    The newer one's writers fall behind in `qp1000` and the base's in `qr1000`; `qr100` and `qr500`
-    stand still for a moment; the newer one's server ends in `qp500`, twice, and in `qr500` once,
+    The newer one's writers miss their rate in `qp1000` and the base's in `qr1000`; `qr100` and
+    `qr500` stall for a moment; the newer one's server exits in `qp500`, twice, and in `qr500` once,
     with a long log.
     """
     log = "the server ended: signal 9\n" + "LOG:  <line> of the log\n" * 40

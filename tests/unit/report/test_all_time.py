@@ -93,7 +93,7 @@ def test_a_line_of_the_live_view_has_both_ratios(snapshot: SnapshotAssertion) ->
     assert describe(verdict) == snapshot
 
 
-def test_pairs_beside_another_base_are_judged_by_it_too() -> None:
+def test_pairs_compared_with_another_base_are_judged_by_it_too() -> None:
     _, slices = stalled_experiment()
 
     for judgement in judge(slices, [OLD, NEW], 0.03, base=NEW):

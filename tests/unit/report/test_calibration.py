@@ -53,7 +53,7 @@ def test_the_counts_are_a_row_for_each_delay(snapshot: SnapshotAssertion) -> Non
     assert rows == snapshot
 
 
-def test_several_calibrations_are_told_apart_and_counted_together() -> None:
+def test_several_calibrations_are_distinguished_and_counted_together() -> None:
     both = [calibration(), calibration(seed=2)]
     (_, *counts), (head, *rows) = tables(both)
     assert [row[1] for row in counts] == ["4", "4"]
@@ -80,7 +80,7 @@ def test_a_test_without_an_interval_has_a_row(snapshot: SnapshotAssertion) -> No
     assert sentences([shown])[0] == snapshot
 
 
-def test_a_time_beyond_what_is_foretold_is_told_as_more(snapshot: SnapshotAssertion) -> None:
+def test_a_time_beyond_the_forecast_is_more_than_the_largest(snapshot: SnapshotAssertion) -> None:
     shown = calibration(blocks=2, noise=0.3)
     _, (_, row, *_) = tables([shown])
     assert row[-4].startswith("more than ")

@@ -12,7 +12,7 @@ from slowdust.report.html.environment import chart_library
 FOLDER = resources.files("slowdust.report.html") / "uplot"
 
 
-def test_its_files_are_those_of_the_pinned_version() -> None:
+def test_its_files_match_the_pinned_version() -> None:
     lines = (FOLDER / "SHA256SUMS").read_text().splitlines()
     sums = {name: digest for digest, name in (line.split("  ") for line in lines)}
 

@@ -76,7 +76,7 @@ def test_notes_with_commas_stay_one_field(snapshot: SnapshotAssertion) -> None:
     assert rows(report)[0]["notes"] == snapshot
 
 
-def test_what_was_not_measured_is_empty() -> None:
+def test_unmeasured_cells_are_empty() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
     for record in slices:
         del record.measured.uses["server"]

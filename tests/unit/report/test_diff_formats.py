@@ -52,7 +52,7 @@ def test_markdown_has_tests_and_conditions(diff: Diff) -> None:
     assert "\\<i>2\\</i> \\| never" in setting
 
 
-def test_the_terminal_leaves_out_what_stayed_the_same(diff: Diff) -> None:
+def test_the_terminal_skips_what_stayed_the_same(diff: Diff) -> None:
     assert [test.test for test in diff.tests if test.verdict == "same"] == ["point-query"]
     lines = in_terminal(document(diff)).splitlines()
     assert any(line.startswith("scan  ") for line in lines)

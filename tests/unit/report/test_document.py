@@ -1,4 +1,4 @@
-"""What is added to a document is in the terminal, in Markdown and on the page."""
+"""Every addition to a document is in the terminal, in Markdown and on the page."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_section_of_one_function_is_in_every_medium(medium: str) -> None:
     assert "[0.90, 0.92]" in shown
 
 
-def test_blocks_are_left_out_of_media_that_they_are_not_for() -> None:
+def test_blocks_are_excluded_from_media_that_they_are_not_for() -> None:
     blocks = [text(f"for {medium}", media=medium) for medium in Medium]
     shown = in_all(Document("Some", blocks))
     for name, own in (("terminal", "TERMINAL"), ("Markdown", "MARKDOWN"), ("HTML", "HTML")):
@@ -78,12 +78,12 @@ def test_blocks_are_left_out_of_media_that_they_are_not_for() -> None:
         assert f"for Medium.{own}" in shown[name]
 
 
-def test_a_title_without_content_is_left_out() -> None:
+def test_a_title_without_content_is_skipped() -> None:
     shown = in_all(Document("Some", [Section("Empty", [text("x", media=Medium(0))]), text("y")]))
     assert all("Empty" not in each for each in shown.values())
 
 
-def test_a_terminal_without_room_leaves_out_intervals_before_it_splits_a_table() -> None:
+def test_a_terminal_without_room_skips_intervals_before_it_splits_a_table() -> None:
     cell = Cell("1.00", "[0.99, 1.01]", "same")
     heads = [Column(kind * 5, part=kind) for kind in ("a", "b")]
     document = Document("Wide", [table(["test", *heads], [["scan", cell, cell]], left=1)])

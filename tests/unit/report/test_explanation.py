@@ -111,7 +111,7 @@ def test_an_experiment_that_is_not_finished_is_said_to_be_so_first(
 
 
 def told_to_bisect(*versions: str) -> list[str | None]:
-    """The searches that are suggested of the last of these releases beside the first."""
+    """The suggested searches for the last of these releases compared with the first."""
     spent = {f"postgres@{version}": Spent() for version in versions}
     spent[f"postgres@{versions[-1]}"] = Spent(waiting=95.0)
     stored = Stored(*parts_experiment(spent))
@@ -126,7 +126,7 @@ def test_a_search_is_suggested_unless_releases_between_were_measured(
     assert told_to_bisect("15.8", "16.4", "17.6") == []
 
 
-def test_a_joined_experiment_has_no_command_that_goes_on() -> None:
+def test_a_joined_experiment_has_no_command_that_resumes() -> None:
     stored = Stored(*parts_experiment({BASE: Spent(), OTHER: Spent()}, blocks=1, restart=0.3))
     stored.manifest.hosts = [
         HostFacts(

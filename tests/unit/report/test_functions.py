@@ -71,7 +71,7 @@ def test_the_page_says_that_the_program_is_missing(
     assert words(graphs.partition("</p>")[0]) == snapshot
 
 
-def test_what_the_program_complains_about_is_an_error(
+def test_complaints_of_the_program_are_errors(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     monkeypatch.setenv("SLOWDUST_FLAMEGRAPH", "/bin/false")

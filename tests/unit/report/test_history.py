@@ -106,7 +106,7 @@ def test_no_common_result_contradicts_the_table(snapshot: SnapshotAssertion) -> 
     assert text == snapshot
 
 
-def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere(
+def test_a_directory_that_was_built_again_has_a_column_of_its_own_everywhere(
     snapshot: SnapshotAssertion,
 ) -> None:
     monday = as_build(measured("mon", {"17.6": 1.0, "18": 0.5}), "18", "mybuild", "aaaa0")
@@ -145,7 +145,7 @@ def test_a_directory_that_was_built_anew_has_a_column_of_its_own_everywhere(
 
 
 class _Tags(HTMLParser):
-    """What a page loads, and whether its elements are closed in their order."""
+    """The files that a page loads, and whether its elements are closed in order."""
 
     VOID = frozenset({"meta", "link", "br", "input"})
 
@@ -185,7 +185,7 @@ def test_the_page_shows_chained_versions_and_change_points(
     assert re.search(r'class="shift middle k\d \w+">▼</text>', written)
 
 
-def test_one_client_is_not_told_in_the_plural(snapshot: SnapshotAssertion) -> None:
+def test_one_client_is_not_in_the_plural(snapshot: SnapshotAssertion) -> None:
     manifest, slices = single_runs("levels", {"5.6": 1.0, "5.7": 0.5}, tests=["scan"])
     more = copy.deepcopy(slices)
     for record in more:
@@ -233,7 +233,7 @@ def test_changes_of_one_version_are_drawn_below_each_other_and_above_the_axis(ch
     assert max(heights) <= HEIGHT
 
 
-def test_the_ticks_of_the_ratios_are_apart_so_that_they_can_stay_in_sight() -> None:
+def test_the_ticks_of_the_ratios_are_separate_and_stay_in_sight() -> None:
     chart = chart_of(1)
 
     axis, drawing = re.findall(r'<svg class="frame[^>]*>.*?(?=<svg class="frame|$)', chart)
@@ -245,7 +245,7 @@ def test_many_changes_of_one_version_are_counted() -> None:
     assert re.findall(r'class="shift[^>]*>([^<]*)</text>', chart_of(12)) == ["▼ 12"]
 
 
-def test_long_labels_of_versions_have_room_and_are_told_apart() -> None:
+def test_long_labels_of_versions_have_room_and_are_distinguished() -> None:
     labels = [f"17.6 /home/someone/builds/postgres-patched {sha256}" for sha256 in ("3f9a", "c04e")]
     points = (RatioPoint(Ratio(1.0), 0), RatioPoint(Ratio(0.5), 1))
     mark = marks_of(["", "scan"], "")["scan"]

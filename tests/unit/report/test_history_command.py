@@ -115,7 +115,7 @@ def test_tests_that_no_experiment_has_are_refused(
     assert errors == snapshot
 
 
-def test_the_report_tells_changes_in_the_bands_that_were_asked_for(
+def test_the_report_has_the_bands_that_were_asked_for(
     slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     keep(tmp_path / "results", *EARLY)
@@ -133,7 +133,7 @@ def test_the_report_tells_changes_in_the_bands_that_were_asked_for(
     assert ["\n".join(lines) for lines in told] == snapshot
 
 
-def test_one_experiment_without_a_history_is_not_told_in_the_plural(
+def test_one_experiment_without_a_history_is_not_in_the_plural(
     slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     keep(tmp_path / "results", *single_runs("alone", {"5.6": 1.0}))
@@ -147,7 +147,7 @@ def test_one_experiment_without_a_history_is_not_told_in_the_plural(
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["history"], "there is no history"),
+        (["history"], "no history"),
         (["history", "missing"], "missing"),
         (["history", "--bands", "5"], "CHANGE,BIG"),
         (["report", "--bands", "15,5"], "CHANGE <= BIG"),
@@ -162,7 +162,7 @@ def test_wrong_use_gives_one_clear_line(
     assert complaint in errors
 
 
-def test_a_damaged_experiment_is_left_out_and_named(
+def test_a_damaged_experiment_is_skipped_and_named(
     slowdust: Callable[..., tuple[int, str, str]], tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
     keep(tmp_path / "results", *EARLY)

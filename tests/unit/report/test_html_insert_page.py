@@ -79,7 +79,7 @@ def test_the_tables_have_the_classic_colours_and_grey_what_missed_its_sla(
     assert words(writers) == snapshot
 
 
-def test_marks_are_told_in_words(page: str, snapshot: SnapshotAssertion) -> None:
+def test_marks_are_reported_in_words(page: str, snapshot: SnapshotAssertion) -> None:
     legends = re.findall(r'<p class="lead">(Marks: .*?)</p>', page)
     assert len(legends) == 3
     assert legends == snapshot
@@ -90,7 +90,7 @@ def test_steps_keep_their_order_in_table_and_sections(page: str) -> None:
     assert re.findall(r'<details class="test" id="test-([^"]*)-c1"', page) == list(STEPS)
 
 
-def test_a_failed_sla_is_told_in_numbers_and_greyed_instead_of_compared(
+def test_a_failed_sla_is_reported_in_numbers_and_greyed_instead_of_compared(
     page: str, snapshot: SnapshotAssertion
 ) -> None:
     row = row_of(page, "qp1000")
@@ -106,7 +106,7 @@ def test_a_failed_sla_is_told_in_numbers_and_greyed_instead_of_compared(
     assert section.startswith('<details class="test" id="test-qp1000-c1" open>')
 
 
-def test_a_failed_step_is_told_with_its_log_and_a_long_one_is_folded(
+def test_a_failed_step_is_reported_with_its_log_and_a_long_one_is_folded(
     page: str, snapshot: SnapshotAssertion
 ) -> None:
     head = page.partition('<section id="summary">')[0]
@@ -123,7 +123,7 @@ def test_a_failed_step_is_told_with_its_log_and_a_long_one_is_folded(
     assert _section(page, "qp500").startswith('<details class="test" id="test-qp500-c1" open>')
 
 
-def test_a_step_that_nobody_finished_is_told_though_it_has_no_section() -> None:
+def test_a_step_without_results_is_reported_without_a_section() -> None:
     breaks = [Break(name, "l.x", 1, "no space left") for name in (BASE, NEWER)]
     manifest, slices = insert_experiment([BASE, NEWER], incarnations=1, broken=breaks)
 
@@ -260,7 +260,7 @@ def test_the_glossary_speaks_of_steps_where_there_are_no_slices(
     assert glossaries == snapshot
 
 
-def test_what_was_not_measured_is_a_dash() -> None:
+def test_unmeasured_values_are_dashes() -> None:
     manifest, slices = insert_experiment([BASE, NEWER], ["l.i0"], incarnations=1)
     for record in slices:
         assert record.step is not None
@@ -274,7 +274,7 @@ def test_what_was_not_measured_is_a_dash() -> None:
     outline_of(page)
 
 
-def test_one_incarnation_is_a_page() -> None:
+def test_one_start_is_a_page() -> None:
     manifest, slices = insert_experiment([BASE], ["l.i0", "qr100"], incarnations=1)
 
     page = html.render(analyse(manifest, slices), slices)

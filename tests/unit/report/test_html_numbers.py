@@ -102,7 +102,7 @@ def test_classic_bands(rqps: float | None, band: str) -> None:
     assert numbers.band(rqps) == band
 
 
-def test_what_was_not_measured_is_a_dash_and_zero_is_zero() -> None:
+def test_unmeasured_values_are_dashes_and_zero_is_zero() -> None:
     for form in (cells.count, cells.measured, cells.ratio, cells.percent):
         assert "not measured" in form(None)
         assert "not measured" not in form(0.0)

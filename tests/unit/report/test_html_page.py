@@ -162,7 +162,7 @@ def test_it_is_said_how_many_settings_there_are(names: str, count: int) -> None:
     assert f"All settings ({count})" in page
 
 
-def test_settings_that_a_version_does_not_know_stand_beside_the_settings(
+def test_settings_that_a_version_lacks_are_next_to_the_settings(
     snapshot: SnapshotAssertion,
 ) -> None:
     manifest, slices = synthetic_experiment(["a@1", "a@2"], ["scan"], blocks=2)
@@ -175,7 +175,7 @@ def test_settings_that_a_version_does_not_know_stand_beside_the_settings(
     assert words(settings) == snapshot
 
 
-def test_anchors_stay_apart_whatever_tests_are_called() -> None:
+def test_anchors_are_distinct_for_any_names() -> None:
     report, slices = plain_experiment()
     for result in report.results:
         if result.test == "scan":
@@ -248,7 +248,7 @@ def test_one_level_of_clients_has_no_view_of_its_own(plain: tuple[Report, list[S
     assert 'id="memory"' not in page
 
 
-def test_slap_shows_response_times_beside_rates() -> None:
+def test_slap_shows_response_times_next_to_rates() -> None:
     report, slices = slap_experiment()
     page = html.render(report, slices)
     outline_of(page)

@@ -101,7 +101,7 @@ def test_a_short_last_second_is_scaled_and_a_very_short_one_has_no_rate() -> Non
     assert rates(INSERTER, _use(seconds[:1], 0.2), 0.2) == [50]
 
 
-def test_what_ends_behind_the_last_second_counts_in_it() -> None:
+def test_operations_that_end_after_the_last_second_count_in_it() -> None:
     seconds = [RoleSecond(1, 10, 1000, 5000), RoleSecond(1, 10, 9000, 7000)]
 
     assert worst_us(_use(seconds, 1.1), 1.1) == [9]
@@ -154,7 +154,7 @@ def test_a_long_series_is_thinned_and_keeps_every_stall_and_peak_at_its_second()
     assert [second for second, _ in points] == sorted({second for second, _ in points})
 
 
-def test_what_is_short_enough_is_kept_and_broken_where_nothing_was_measured() -> None:
+def test_short_stretches_stay_and_gaps_break_them() -> None:
     assert thinned([1.0, 2.0, None, 4.0], 10) == (((0, 1.0), (1, 2.0)), ((3, 4.0),))
     assert thinned([None], 10) == ()
 
@@ -203,7 +203,7 @@ def test_a_graph_of_zeros_bears_it() -> None:
     ElementTree.fromstring(chart)
 
 
-def test_bars_start_at_zero_and_incarnations_are_dots(snapshot: SnapshotAssertion) -> None:
+def test_bars_start_at_zero_and_starts_are_dots(snapshot: SnapshotAssertion) -> None:
     bars = [
         Bar("a", MARKS["a"], 50.0, (40.0, 60.0)),
         Bar("b", MARKS["b"], 100.0, (100.0,), "SLA failed: 1 of 2 inserts/s"),
@@ -224,7 +224,7 @@ def test_bars_start_at_zero_and_incarnations_are_dots(snapshot: SnapshotAssertio
     assert bars_chart([bars[2]], "inserts/s") == ""
 
 
-def test_histograms_add_incarnations_and_leave_out_empty_ends() -> None:
+def test_histograms_add_starts_and_skip_empty_ends() -> None:
     runs = [
         _run("a", 1, query=_buckets(at1=90, at3=9)),
         _run("a", 2, query=_buckets(at1=1)),
@@ -250,7 +250,7 @@ def test_a_single_slow_statement_among_millions_is_still_seen() -> None:
     assert float(slow.width.rstrip("%")) > 0.5
 
 
-def test_the_sla_is_told_by_what_was_kept_worse(snapshot: SnapshotAssertion) -> None:
+def test_the_sla_is_reported_by_what_was_kept_worse(snapshot: SnapshotAssertion) -> None:
     writers = Writers(
         target=1000.0,
         inserts=960.0,

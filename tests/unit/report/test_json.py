@@ -80,7 +80,7 @@ def test_the_shape_of_a_result() -> None:
     assert set(result["compared"]["server_cpu_us"]) == {"ratio", "low", "high", "verdict"}
 
 
-def test_what_was_not_measured_is_absent_and_what_was_zero_is_zero() -> None:
+def test_unmeasured_values_are_absent_and_zero_is_zero() -> None:
     manifest, slices = synthetic_experiment(["a", "b"], ["scan"], blocks=4)
     for record in slices:
         record.measured.uses.pop("server", None)

@@ -58,7 +58,7 @@ def test_hardware_is_the_bases_values_and_the_others_multiples() -> None:
     assert "x" not in "".join(rows[2][3:])
 
 
-def test_response_times_have_the_multiple_of_the_bases_behind_them(
+def test_response_times_have_the_multiple_of_the_bases_after_them(
     snapshot: SnapshotAssertion,
 ) -> None:
     report = a_report()
@@ -166,7 +166,7 @@ def test_levels_of_clients_have_sentences_and_a_table(snapshot: SnapshotAssertio
     assert rows[-1][1].endswith("faster")
 
 
-def test_response_times_stand_beside_the_rates_of_slap() -> None:
+def test_response_times_are_next_to_the_rates_of_slap() -> None:
     report, _ = slap_experiment()
     text = markdown.render(report)
 
@@ -178,7 +178,7 @@ def test_response_times_stand_beside_the_rates_of_slap() -> None:
     assert [line for line in text.splitlines() if line.startswith("> Allocators differ")]
 
 
-def test_settings_that_a_version_does_not_know_are_told(snapshot: SnapshotAssertion) -> None:
+def test_settings_that_a_version_does_not_know_are_reported(snapshot: SnapshotAssertion) -> None:
     manifest, slices = synthetic_experiment(["mysql@5.6.24", "mysql@9.7.4"], ["scan"], blocks=2)
     manifest.contenders[1].skipped_settings = ["query_cache_type", "query_cache_size"]
     manifest.contenders[1].build.version = "9.7.4"

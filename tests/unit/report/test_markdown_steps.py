@@ -109,10 +109,10 @@ def test_writers_show_rates_backlog_and_lag() -> None:
     assert rows[-2][-1] == "met"
 
 
-def test_every_role_of_every_incarnation_has_its_rate_with_its_unit() -> None:
-    rows = table_rows(section(rendered(), "Steps, start by start"))[2:]
+def test_every_role_of_every_start_has_its_rate_with_its_unit() -> None:
+    rows = table_rows(section(rendered(), "Steps, incarnation by incarnation"))[2:]
 
-    # Three incarnations of two contenders, one of which lacks one l.x.
+    # Three starts of two contenders; one lacks one l.x.
     assert len(rows) == 6 * (1 + 1 + 2 + 3 + 3) - 1
     assert {row[5].partition(" ")[2] for row in rows} == {
         "inserts/s",

@@ -1,4 +1,4 @@
-"""Recall beside QPS in Markdown and on the page."""
+"""Recall and QPS in Markdown and on the page."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_markdown_has_a_row_for_each_effort_and_recall(snapshot: SnapshotAsserti
     assert re.search(r"\| 1\.\d\d \[1\.\d\d, 1\.\d\d\] \| faster \|$", row)
 
 
-def test_what_is_out_of_reach_has_its_reason_in_every_format() -> None:
+def test_unreachable_results_have_their_reason_in_every_format() -> None:
     report = analyse(*measured({BASE: 1.0, OTHER: 1.0}, POORER))
     reason = "the most effort finds 97.0%"
     assert reason in markdown_of(report)

@@ -55,7 +55,7 @@ def test_the_comment_about_14_contenders_and_53_tests_fits() -> None:
     assert len(text.partition("<details>")[0].splitlines()) < 40
 
 
-def test_what_does_not_fit_is_left_out_and_said() -> None:
+def test_tests_that_do_not_fit_are_skipped_and_reported() -> None:
     report = large(contenders=4, tests=20)
     report.warnings = [f"warning {number} " + "x" * 200 for number in range(400)]
     text = render_short(report)
@@ -66,7 +66,7 @@ def test_what_does_not_fit_is_left_out_and_said() -> None:
     assert text.count("<details>") == text.count("</details>")
 
 
-def test_junit_has_a_case_for_each_result_beside_the_base() -> None:
+def test_junit_has_a_case_for_each_result_compared_with_the_base() -> None:
     from xml.etree import ElementTree as ET
 
     report = large(contenders=3, tests=4)

@@ -168,7 +168,7 @@ def test_a_copied_folder_is_a_page_of_its_own(results: Path, tmp_path: Path) -> 
 def test_trends_by_date_have_each_night(results: Path, tmp_path: Path) -> None:
     publish(results, tmp_path / "site")
     page = (tmp_path / "site/dates.html").read_text()
-    assert "mysql@8.0.40 against mysql@8.0.28" in page
+    assert "mysql@8.0.40 compared with mysql@8.0.28" in page
     for day in ("2026-11-01", "2026-11-02", "2026-11-03"):
         assert f">{day}</abbr></a></th>" in page
     assert page.count(">0.90<small>") == 6
@@ -247,7 +247,7 @@ def test_it_answers_to_no_other_name_and_writes_nothing(server: Server) -> None:
 
 
 @pytest.mark.parametrize("path", [b"http://[", b"//[x", b"/%ff", b"/\xff", b"/%00"])
-def test_what_is_no_address_of_a_page_is_answered(
+def test_unknown_addresses_get_an_answer(
     server: Server, capfd: pytest.CaptureFixture[str], path: bytes
 ) -> None:
     with socket.create_connection((LOOPBACK, server.server_port), timeout=30) as connection:

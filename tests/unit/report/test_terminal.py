@@ -41,7 +41,7 @@ def test_no_line_is_too_long_and_no_word_is_broken(
     texts = {width: printed(report, width) for width in (60, 80, 110)}
     whole = set(printed(report, 1000).split())
     monkeypatch.setattr(terminal, "MOST_BESIDE", 0)
-    whole |= set(printed(report, 1000).split())  # those of the other table
+    whole |= set(printed(report, 1000).split())  # columns of the other table
 
     for width, text in texts.items():
         rules = {word for word in text.split() if set(word) == {"\u2500"}}

@@ -72,7 +72,7 @@ def test_its_seconds_have_stalls(renamed: tuple[Manifest, list[Slice]]) -> None:
     assert html.render(analyse(manifest, slices), slices)
 
 
-def test_classic_files_are_those_of_long_steps(
+def test_classic_files_match_long_steps(
     renamed: tuple[Manifest, list[Slice]], tmp_path: Path
 ) -> None:
     manifest, slices = renamed

@@ -1,4 +1,4 @@
-"""What servers waited for, in the formats of a report."""
+"""Waits of servers, in the formats of a report."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def observed(windows: list[WaitWindow]) -> tuple[Report, list[Slice]]:
     return analyse(manifest, slices, waits=windows), slices
 
 
-def test_markdown_has_the_events_of_each_beside_the_base(snapshot: SnapshotAssertion) -> None:
+def test_markdown_has_the_events_of_each_compared_with_the_base(
+    snapshot: SnapshotAssertion,
+) -> None:
     windows = synthetic_waits(SLOWER_DISK, sync_us={BASE: 90.0, NEWER: 2090.0}, noise=0.01)
     report, _ = observed(windows)
     text = section(markdown.render(report), "Waits")

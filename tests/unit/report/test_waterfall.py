@@ -37,7 +37,7 @@ def test_each_part_begins_where_the_one_above_it_ends() -> None:
     assert whole[:2] == pytest.approx((instructions[0], waiting[0]), abs=0.02)
 
 
-def test_factors_and_intervals_stand_beside_the_bars() -> None:
+def test_factors_and_intervals_are_next_to_the_bars() -> None:
     chart = waterfall(EXPLANATION, "query")
 
     interval = "2.00X [1.90\N{EN DASH}2.10]"

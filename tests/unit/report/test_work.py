@@ -1,4 +1,4 @@
-"""Work beside time in every format."""
+"""Work and time in every format."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def work_cells(page: str) -> list[str]:
     return re.findall(r'<td class="number rel work.*?</td>', table)
 
 
-def test_markdown_has_a_column_of_work_beside_that_of_time(
+def test_markdown_has_a_column_of_work_next_to_that_of_time(
     counted: tuple[Report, list[Slice]],
 ) -> None:
     text = markdown.render(*counted)
@@ -55,7 +55,7 @@ def test_markdown_has_a_column_of_work_beside_that_of_time(
     assert re.search(r"\(\d\.\d{3} \[.*?\]\) unsure \|$", row)
 
 
-def test_system_calls_stand_beside_work(counted: tuple[Report, list[Slice]]) -> None:
+def test_system_calls_are_next_to_work(counted: tuple[Report, list[Slice]]) -> None:
     lines = markdown.render(*counted).split("## System calls per operation", 1)[1].splitlines()
     [row] = [line for line in lines if line.startswith("| scan ")][:1]
     assert row.replace(" ", "") == "|scan|1|4|4|"

@@ -48,57 +48,57 @@ def _change_slice(folder: Folder, change: Change) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    "change",
     [
-        (lambda m: m.update(schema=0), "Expected `int` >= 1 - at `$.schema`"),
-        (lambda m: m.update(schema=-1), "Expected `int` >= 1 - at `$.schema`"),
-        (lambda m: m.update(contenders=[]), "it has no contenders"),
-        (lambda m: m.update(base="another"), "the base 'another' is no contender"),
-        (lambda m: m["contenders"].append(m["contenders"][0]), "two contenders have one name"),
-        (lambda m: m["method"].update(incarnations=0), "Expected `int` >= 1"),
+        lambda m: m.update(schema=0),
+        lambda m: m.update(schema=-1),
+        lambda m: m.update(contenders=[]),
+        lambda m: m.update(base="another"),
+        lambda m: m["contenders"].append(m["contenders"][0]),
+        lambda m: m["method"].update(incarnations=0),
     ],
 )
-def test_manifests(folder: Folder, change: Change, why: str) -> None:
+def test_manifests(folder: Folder, change: Change, snapshot: SnapshotAssertion) -> None:
     _change_manifest(folder, change)
     with pytest.raises(SlowdustError) as error:
         folder.read_manifest()
     assert f"{folder.path / 'manifest.json'} is damaged: " in str(error.value)
-    assert why in str(error.value)
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize(
-    ("change", "why"),
+    "change",
     [
-        (lambda s: s["place"].update(contender="x"), "record 1: the manifest has no contender 'x'"),
-        (lambda s: s["place"].update(clients=0), "Expected `int` >= 1"),
-        (lambda s: s["measured"].update(seconds=0), "Expected `float` > 0"),
-        (lambda s: s["measured"].update(seconds=1e18), "Expected `float` <= 3000000"),
-        (lambda s: s["measured"].update(operations=-1), "Expected `int` >= 0"),
-        (lambda s: s["measured"]["latency"]["counts"].append(1), "values and"),
-        (lambda s: s["measured"]["latency"]["counts"].__setitem__(0, -1), "Expected `int` >= 0"),
-        (lambda s: s["measured"]["latency"].update(max_ns=-1), "Expected `int` >= 0"),
-        (lambda s: s.update(qps=-1), "Expected `float` >= 0"),
+        lambda s: s["place"].update(contender="x"),
+        lambda s: s["place"].update(clients=0),
+        lambda s: s["measured"].update(seconds=0),
+        lambda s: s["measured"].update(seconds=1e18),
+        lambda s: s["measured"].update(operations=-1),
+        lambda s: s["measured"]["latency"]["counts"].append(1),
+        lambda s: s["measured"]["latency"]["counts"].__setitem__(0, -1),
+        lambda s: s["measured"]["latency"].update(max_ns=-1),
+        lambda s: s.update(qps=-1),
     ],
 )
-def test_slices(folder: Folder, change: Change, why: str) -> None:
+def test_slices(folder: Folder, change: Change, snapshot: SnapshotAssertion) -> None:
     _change_slice(folder, change)
     with pytest.raises(SlowdustError) as error:
         folder.read_slices()
     assert f"{folder.path / 'slices.ndjson'} is damaged: " in str(error.value)
-    assert why in str(error.value)
+    assert str(error.value) == snapshot
 
 
 def test_slices_that_come_twice(folder: Folder) -> None:
     path = folder.path / "slices.ndjson"
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([*lines, lines[3]]))
-    with pytest.raises(SlowdustError, match=f"records 4 and {len(lines) + 1} are of the same plac"):
+    with pytest.raises(SlowdustError, match=f"records 4 and {len(lines) + 1} "):
         folder.read_slices()
 
 
 def test_more_than_a_report_is_made_of(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("slowdust.store.folder.MOST_SLICES", 10)
-    with pytest.raises(UsageError, match="has more than 10 slices, of which no report is made"):
+    with pytest.raises(UsageError, match="more than 10 slices"):
         folder.read_slices()
 
     def many(manifest: dict[str, Any]) -> None:
@@ -107,7 +107,7 @@ def test_more_than_a_report_is_made_of(folder: Folder, monkeypatch: pytest.Monke
         manifest["contenders"].extend(added)
 
     _change_manifest(folder, many)
-    with pytest.raises(UsageError, match=f"a report has at most {MOST_CONTENDERS}"):
+    with pytest.raises(UsageError, match=f"at most {MOST_CONTENDERS}"):
         folder.read_manifest()
 
 

@@ -88,10 +88,10 @@ def test_it_may_get_another_name(tmp_path: Path, folder: Folder, file: Path) -> 
 
 
 def test_nothing_is_overwritten(tmp_path: Path, folder: Folder, file: Path) -> None:
-    with pytest.raises(UsageError, match=r"there is a 'night' in .* already"):
+    with pytest.raises(UsageError, match="'night'"):
         unpack(file, folder.path.parent)
     content = file.read_bytes()
-    with pytest.raises(UsageError, match="exists already"):
+    with pytest.raises(UsageError, match="already exists"):
         pack(folder, file)
     assert file.read_bytes() == content
 
@@ -106,7 +106,7 @@ def test_nothing_is_overwritten(tmp_path: Path, folder: Folder, file: Path) -> N
 )
 def test_other_members_are_refused(tmp_path: Path, member: str) -> None:
     file = written(tmp_path / "file", {member: b"{}"})
-    with pytest.raises(SlowdustError, match="is not a bundle"):
+    with pytest.raises(SlowdustError, match="bundle"):
         unpack(file, tmp_path / "results")
     assert [*tmp_path.rglob("*")] == [tmp_path / "file", tmp_path / "results"]
 
@@ -114,7 +114,7 @@ def test_other_members_are_refused(tmp_path: Path, member: str) -> None:
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
 def test_links_and_devices_are_refused(tmp_path: Path, kind: bytes) -> None:
     file = written(tmp_path / "file", {"night/manifest.json": b""}, kind)
-    with pytest.raises(SlowdustError, match="is not a bundle"):
+    with pytest.raises(SlowdustError, match="bundle"):
         unpack(file, tmp_path / "results")
 
 
@@ -125,7 +125,7 @@ def test_two_experiments_or_a_file_twice_are_refused(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "twice", "w:gz") as archive:
         for _ in range(2):
             archive.addfile(tarfile.TarInfo("a/manifest.json"))
-    with pytest.raises(SlowdustError, match="a file is in it twice"):
+    with pytest.raises(SlowdustError, match="twice"):
         unpack(tmp_path / "twice", tmp_path / "results")
 
 
@@ -154,11 +154,11 @@ def test_texts_that_command_a_terminal_are_refused(tmp_path: Path, folder: Folde
     assert read_annotation(unpack(tmp_path / "fine", tmp_path / "elsewhere")).note
     write_annotation(folder, Annotation(note="\x1b]0;title\x07"))
     pack(folder, tmp_path / "bad")
-    with pytest.raises(SlowdustError, match=r"annotation\.json has control characters"):
+    with pytest.raises(SlowdustError, match=r"annotation\.json .*control characters"):
         unpack(tmp_path / "bad", tmp_path / "results-2")
 
 
-def test_damaged_files_leave_nothing_behind(tmp_path: Path, file: Path) -> None:
+def test_damaged_files_leave_nothing(tmp_path: Path, file: Path) -> None:
     content = file.read_bytes()
     (tmp_path / "cut").write_bytes(content[: len(content) // 2])
     (tmp_path / "text").write_text("not an archive")
@@ -174,5 +174,5 @@ def test_damaged_files_leave_nothing_behind(tmp_path: Path, file: Path) -> None:
 
 
 def test_a_missing_file_is_wrong_use(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="/none"):
         unpack(tmp_path / "none", tmp_path / "results")

@@ -78,7 +78,7 @@ def test_records_come_back(tmp_path: Path) -> None:
     assert folder.read_slices() == [record(0), record(1)]
 
 
-def test_what_was_not_measured_is_absent(tmp_path: Path) -> None:
+def test_unmeasured_values_are_absent(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "x")
     with writing(folder) as writer:
         writer.append(record(0))
@@ -127,7 +127,7 @@ def test_one_writer_at_a_time(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "x")
     with (
         writing(folder),
-        pytest.raises(UsageError, match="is running now"),
+        pytest.raises(UsageError, match="is running"),
         writing(Folder(tmp_path / "x")),
     ):
         pass
@@ -156,7 +156,7 @@ def test_lists_experiments_newest_first(tmp_path: Path) -> None:
     assert [folder.name for folder in experiments(tmp_path)] == ["new", "old"]
 
 
-def test_records_of_the_first_schema_are_read_beside_those_of_today(tmp_path: Path) -> None:
+def test_records_of_the_first_schema_are_read_next_to_those_of_today(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "x")
     flat = {
         "benchmark": "insert", "test": "l.i0", "clients": 1, "contender": "a", "incarnation": 2,
@@ -261,7 +261,7 @@ def test_steps_of_before_holds_are_read_with_the_hold_of_their_experiment(tmp_pa
         assert (read.settled, read.turns_done) == (["l.i1.hold60@1"], {"l.i1.hold60@1": 1})
         assert [plan.test for plan in read.plans] == ["qr100.hold60"]
         assert [failure.test for failure in read.failed_steps] == ["l.i1.hold60"]
-        # A resumed experiment writes names with their hold behind those without.
+        # A resumed experiment writes names with a hold after names without one.
         writer.write_manifest(read)
         later = slices[0]
         later.place.test = "l.i1.hold60"

@@ -37,21 +37,21 @@ def refusal(path: Path, results: Path) -> str:
     told = str(error.value)
     assert "\n" not in told
     assert [*results.iterdir()] == []
-    return told.removeprefix(f"{path} is not a bundle of `slowdust bundle`, or is damaged: ")
+    return told.replace(str(path), "FILE")
 
 
 @pytest.mark.parametrize(
-    ("case", "why"),
+    "case",
     [
-        ("badutf8", "its manifest.json: it is not UTF-8: invalid start byte, 0xb8"),
-        ("f05", "its manifest.json: it is nested too deeply"),
-        ("f11", "its slices.ndjson: line 1: it is nested too deeply"),
-        ("m18", "its annotation.json: Expected `object`, got `array`"),
-        ("sparse2", "a sparse file, which is not read"),
+        "badutf8",
+        "f05",
+        "f11",
+        "m18",
+        "sparse2",
     ],
 )
-def test_bundles_of_an_attack(tmp_path: Path, case: str, why: str) -> None:
-    assert refusal(CASES / f"{case}.slowdust", tmp_path) == why
+def test_bundles_of_an_attack(tmp_path: Path, case: str, snapshot: SnapshotAssertion) -> None:
+    assert refusal(CASES / f"{case}.slowdust", tmp_path) == snapshot
 
 
 @pytest.mark.parametrize(
@@ -87,41 +87,41 @@ def test_a_row_of_headers_is_refused(tmp_path: Path, snapshot: SnapshotAssertion
 
 
 @pytest.mark.parametrize(
-    ("headers", "why"),
+    "headers",
     [
-        ({"size": "-512"}, "'e/manifest.json' is a sparse file, or has no size"),
-        ({"size": "x"}, "its manifest.json: Input data was truncated"),
-        ({"GNU.sparse.map": "0,1"}, "'e/manifest.json' is a sparse file, or has no size"),
-        ({"path": "../../e"}, "it has '../../e'"),
-        ({"path": "e/\x1b[31m\n"}, r"it has 'e/\x1b[31m\n'"),
+        {"size": "-512"},
+        {"size": "x"},
+        {"GNU.sparse.map": "0,1"},
+        {"path": "../../e"},
+        {"path": "e/\x1b[31m\n"},
     ],
 )
 def test_attributes_do_not_lead_elsewhere(
-    tmp_path: Path, headers: dict[str, str], why: str
+    tmp_path: Path, headers: dict[str, str], snapshot: SnapshotAssertion
 ) -> None:
     info = tarfile.TarInfo("e/manifest.json")
     info.pax_headers = headers
     with tarfile.open(tmp_path / "file", "w:gz") as archive:
         archive.addfile(info, io.BytesIO())
-    assert refusal(tmp_path / "file", tmp_path / "results") == why
+    assert refusal(tmp_path / "file", tmp_path / "results") == snapshot
 
 
 @pytest.mark.parametrize(
-    ("member", "size", "why"),
+    ("member", "size"),
     [
-        ("manifest.json", 3 << 30, "its manifest.json has 3,221 MB, and no experiment more than"),
-        ("experiment.toml", 1 << 28, "its experiment.toml has 268 MB, and no experiment more"),
-        ("perf/a.json.gz", 1 << 28, "its perf/a.json.gz has 268 MB, and no experiment more than"),
-        ("slices.ndjson", 3 << 30, "its slices.ndjson has 3,221 MB, and no experiment more than"),
+        ("manifest.json", 3 << 30),
+        ("experiment.toml", 1 << 28),
+        ("perf/a.json.gz", 1 << 28),
+        ("slices.ndjson", 3 << 30),
     ],
 )
 def test_a_file_of_gigabytes_is_refused_by_its_header(
-    tmp_path: Path, member: str, size: int, why: str
+    tmp_path: Path, member: str, size: int, snapshot: SnapshotAssertion
 ) -> None:
     info = tarfile.TarInfo(f"e/{member}")
     info.size = size
     (tmp_path / "large").write_bytes(gzip.compress(info.tobuf()))
-    assert why in refusal(tmp_path / "large", tmp_path / "results")
+    assert refusal(tmp_path / "large", tmp_path / "results") == snapshot
 
 
 def test_too_many_members_are_refused(
@@ -147,7 +147,7 @@ def _changed(path: Path, change: Callable[[str], str]) -> None:
         (
             "slices.ndjson",
             lambda text: text.replace('"measured": {', '"measured": {"zzz": [],', 1),
-            "line 1 of its slices.ndjson has the unknown key '$.measured.zzz'",
+            "'$.measured.zzz'",
         ),
     ],
 )
@@ -161,11 +161,11 @@ def test_unknown_keys_are_named(
     pack(folder, tmp_path / "file")
     why = refusal(tmp_path / "file", tmp_path / "results")
     assert where in why
-    assert "as a newer Slowdust may write it" in why
+    assert "newer Slowdust" in why
 
 
 @pytest.mark.parametrize("file", ["manifest.json", "slices.ndjson"])
-def test_what_an_unknown_key_has_is_not_decoded(tmp_path: Path, folder: Folder, file: str) -> None:
+def test_values_of_unknown_keys_are_not_decoded(tmp_path: Path, folder: Folder, file: str) -> None:
     if file == "slices.ndjson":
         records = [msgspec.json.encode(each) for each in folder.read_slices()]
         (folder.path / file).write_bytes(b"".join(record + b"\n" for record in records))
@@ -187,13 +187,13 @@ def test_a_profile_that_is_damaged_is_named(tmp_path: Path, folder: Folder) -> N
     (folder.path / "perf/x.json.gz").write_bytes(b"hello")
     pack(folder, tmp_path / "file")
     why = refusal(tmp_path / "file", tmp_path / "results")
-    assert why == "its perf/x.json.gz: Not a gzipped file (b'he')"
+    assert why.endswith(" perf/x.json.gz: Not a gzipped file (b'he')")
 
 
 def test_a_bundle_without_a_manifest(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "file", "w:gz") as archive:
         archive.addfile(tarfile.TarInfo("e/slices.ndjson"))
-    assert refusal(tmp_path / "file", tmp_path / "results") == "it has no manifest.json"
+    assert "manifest.json" in refusal(tmp_path / "file", tmp_path / "results")
 
 
 def test_experiments_of_slowdust_have_no_unknown_keys(tmp_path: Path) -> None:
@@ -210,9 +210,10 @@ def test_a_record_of_megabytes_is_no_record(
     pack(folder, tmp_path / "file")
     monkeypatch.setattr(storage, "MOST_BYTES", 500)
     why = refusal(tmp_path / "file", tmp_path / "results")
-    assert why == "its manifest.json: it has more than 0 MB"
+    assert "manifest.json" in why
+    assert "more than 0 MB" in why
     monkeypatch.setattr(storage, "MOST_OF_LINE", 500)
-    with pytest.raises(SlowdustError, match="a line has more than 0 MB"):
+    with pytest.raises(SlowdustError, match="more than 0 MB"):
         list(storage.complete_lines(folder.path / "slices.ndjson"))
 
 
@@ -242,6 +243,6 @@ def test_an_experiment_that_no_bundle_can_hold(
     tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundle, "MOST_BYTES", 1000)
-    with pytest.raises(SlowdustError, match="and a bundle at most 0: copy its folder"):
+    with pytest.raises(SlowdustError, match="at most 0"):
         pack(folder, tmp_path / "file")
     assert not (tmp_path / "file").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds.revisions import diff_stat
 from slowdust.errors import UsageError
@@ -25,7 +26,7 @@ def test_a_beginning_stands_for_its_whole_series() -> None:
     assert names[-1].startswith("18.")
 
 
-def test_builds_with_an_extension_are_left_out() -> None:
+def test_builds_with_an_extension_are_skipped() -> None:
     assert not any("-" in each.name for each in released("postgres@16..18").listed)
 
 
@@ -35,26 +36,27 @@ def test_engine_config_and_environment_follow_the_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
+    "text",
     [
-        ("postgres", "names no range: write postgres@FIRST..LAST"),
-        ("postgres@17.6", "is no range"),
-        ("postgres@18..17", "has no release of postgres"),
-        ("postgres@17.6..17.6", r"has only 17\.6 of postgres"),
-        ("postgres@99..100", "has no release of postgres"),
-        ("oracle@1..2", "unknown dbms 'oracle'"),
-        ("postgres@15..beta", "is no range"),
-        ("postgres@15..16:small:small", "is not a contender"),
+        "postgres",
+        "postgres@17.6",
+        "postgres@18..17",
+        "postgres@17.6..17.6",
+        "postgres@99..100",
+        "oracle@1..2",
+        "postgres@15..beta",
+        "postgres@15..16:small:small",
     ],
 )
-def test_wrong_ranges_are_refused(text: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+def test_wrong_ranges_are_refused(text: str, snapshot: SnapshotAssertion) -> None:
+    with pytest.raises(UsageError) as error:
         released(text)
+    assert str(error.value) == snapshot
 
 
 @pytest.fixture
 def repository(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Four commits, of which the third is a merge."""
+    """Four commits; the third is a merge."""
     monkeypatch.setenv("SLOWDUST_CACHE", str(open_dir / "cache"))
     folder = open_dir / "repository"
     write(folder, {"a": "1"})
@@ -72,7 +74,7 @@ def repository(open_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @needs("git")
-def test_commits_are_those_of_the_first_parents(repository: Path) -> None:
+def test_commits_match_the_first_parents(repository: Path) -> None:
     candidates = committed("postgres:small", str(repository), "begin", "last", print)
     assert [each.subject for each in candidates.listed] == [
         "Begin",
@@ -101,17 +103,20 @@ def test_commits_at_a_url_have_their_whole_history(repository: Path) -> None:
 
 @needs("git")
 @pytest.mark.parametrize(
-    ("good", "bad", "complaint"),
+    ("good", "bad"),
     [
-        ("last", "begin", "does not come after last"),
-        ("side", "last", "is not among the first parents that lead to last"),
-        ("begin", "begin", "are the same commit"),
-        ("nowhere", "last", "has no commit nowhere"),
+        ("last", "begin"),
+        ("side", "last"),
+        ("begin", "begin"),
+        ("nowhere", "last"),
     ],
 )
-def test_wrong_ends_are_refused(repository: Path, good: str, bad: str, complaint: str) -> None:
-    with pytest.raises(UsageError, match=complaint):
+def test_wrong_ends_are_refused(
+    repository: Path, good: str, bad: str, snapshot: SnapshotAssertion
+) -> None:
+    with pytest.raises(UsageError) as error:
         committed("postgres", str(repository), good, bad, print)
+    assert str(error.value) == snapshot
 
 
 @needs("git")
@@ -125,5 +130,5 @@ def test_subjects_may_have_any_character(repository: Path) -> None:
 
 @needs("git")
 def test_releases_and_commits_are_not_mixed(repository: Path) -> None:
-    with pytest.raises(UsageError, match="choose one"):
+    with pytest.raises(UsageError, match="write postgres only"):
         committed("postgres@15..16", str(repository), "begin", "last", print)

@@ -56,7 +56,7 @@ def test_vectors_are_clustered_in_clusters_of_different_sizes() -> None:
     assert ratio[0] < 0.95 * ratio[1]
 
 
-def test_files_have_the_rows_and_the_queries_apart() -> None:
+def test_files_separate_the_rows_and_the_queries() -> None:
     data = generated(SHAPE, 300, 20, 1)
     assert (data.vectors().shape, data.queries().shape) == ((300, 8), (20, 8))
     assert data.vectors_file.stat().st_size == 300 * 8 * 4

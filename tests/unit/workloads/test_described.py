@@ -1,4 +1,4 @@
-"""What the driver gets of a workload."""
+"""The commands of a workload to the driver."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_spans_and_lists_become_as_many_placeholders(tmp_path: Path) -> None:
     ]
 
 
-def test_a_parameter_of_the_transaction_is_drawn_once_and_that_of_a_statement_anew(
+def test_a_parameter_of_the_transaction_is_drawn_once_and_of_a_statement_each_time(
     tmp_path: Path,
 ) -> None:
     text = TABLES + (
@@ -160,7 +160,7 @@ def test_statements_are_in_the_sql_of_the_dbms(tmp_path: Path) -> None:
     assert _calls(tmp_path, text)[0].sql == "SELECT title FROM books WHERE id = ?"
 
 
-def test_what_is_executed_before_is_that_of_the_dialect(tmp_path: Path) -> None:
+def test_statements_before_a_test_match_the_dialect(tmp_path: Path) -> None:
     text = 'before.postgres = ["CREATE EXTENSION x"]\nsession.mysql = ["SET a = 1"]\n' + SMALL
     own = DescribedWorkload(workload(tmp_path, text))
     assert [own.tables(family(dbms)).before for dbms in ("postgres", "mysql")] == [
@@ -197,7 +197,7 @@ def test_the_verb_is_what_a_statement_does(text: str, verb: str) -> None:
         ("EXPLAIN SELECT title FROM books WHERE id = :id", "postgres", "EXPLAIN"),
     ],
 )
-def test_parameters_are_found_behind_every_verb(text: str, dialect: str, word: str) -> None:
+def test_parameters_are_found_after_every_verb(text: str, dialect: str, word: str) -> None:
     parsed = parse_statement(text, dialect)
     assert [hole.name for hole in parsed.holes] == ["id"]
     assert parsed.word == word

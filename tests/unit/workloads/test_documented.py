@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.workloads.benchmark import read_benchmark
-from slowdust.workloads.outline import lines_of
+from slowdust.workloads.outline import outline
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "workloads.md").read_text(encoding="utf-8")
@@ -37,5 +37,5 @@ def test_the_small_file_of_the_page_is_a_workload(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_what_check_prints_of_an_example_is_on_the_page(file: Path) -> None:
-    assert "\n".join(lines_of(read_benchmark(file))) in blocks()
+def test_output_of_check_is_on_the_page(file: Path) -> None:
+    assert "\n".join(outline(read_benchmark(file))) in blocks()

@@ -1,4 +1,4 @@
-"""Keys are proven to tell all rows apart, however many there are."""
+"""Keys are proven to be unique, for any number of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MANY = 4_000_000_000
 
 
 def refusal(rows: int, *columns: str | dict[str, object]) -> str:
-    """Return why the columns are no key of so many rows; empty if they are."""
+    """Return why the columns are no key of `rows` rows; empty if they are."""
     named = {
         f"c{place}": {"type": "bigint", **(column if isinstance(column, dict) else {"by": column})}
         for place, column in enumerate(columns)
@@ -31,7 +31,7 @@ def cycle(count: int, each: int = 1) -> dict[str, object]:
     return {"by": "cycle", "count": count, "each": each}
 
 
-def test_rows_far_behind_the_first_are_looked_at() -> None:
+def test_rows_far_after_the_first_are_looked_at() -> None:
     assert refusal(3_000_000, cycle(2_999_999)).startswith("row 3,000,000 of 3,000,000 has the")
     assert refusal(MANY, cycle(2**31)).startswith("row 2,147,483,649 of 4,000,000,000")
     assert refusal(MANY, cycle(MANY)) == ""
@@ -41,9 +41,7 @@ def test_rows_far_behind_the_first_are_looked_at() -> None:
 
 def test_numbers_that_a_type_rounds_are_no_key() -> None:
     assert refusal(2**24, {"type": "real", "by": "serial"}) == ""
-    assert "rounds numbers beyond 16,777,216" in refusal(
-        2**24 + 1, {"type": "real", "by": "serial"}
-    )
+    assert "rounds numbers above 16,777,216" in refusal(2**24 + 1, {"type": "real", "by": "serial"})
     far = {"type": "real", "by": "cycle", "count": 100, "start": 2**30}
     assert "rounds numbers" in refusal(50, far)
 

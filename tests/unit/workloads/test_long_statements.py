@@ -13,7 +13,7 @@ from slowdust.workloads import sql
 from tests.unit.workloads.files import FIND, TABLES, TEST, workload
 
 _KINDS = 3
-"""Kinds of SQL that sqlglot tells apart: MariaDB's is read as MySQL's."""
+"""Kinds of SQL that sqlglot distinguishes: MariaDB's is read as MySQL's."""
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
 from slowdust.formats.statements import Execution, Seen, read_export, read_log
@@ -171,7 +172,7 @@ def test_statistics_have_the_weights_and_logs_the_values() -> None:
     assert groups.others == {"BEGIN": 30}
 
 
-def test_digests_of_lists_match_whatever_their_length() -> None:
+def test_digests_of_lists_match_at_any_length() -> None:
     export = read_export(
         "DIGEST_TEXT\tCOUNT_STAR\tQUERY_SAMPLE_TEXT\n"
         "SELECT ? FROM `books` WHERE `id` IN (...)\t80\tSELECT 1 FROM books WHERE id IN (1,2)\n"
@@ -192,23 +193,24 @@ def test_escapes_of_an_export_with_tabs_are_read_from_left_to_right() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rows", "where"),
+    "rows",
     [
-        ('"SELECT 1\n",5\n"SELECT 2",abc\n', r"export\.csv:4: calls: 'abc' is no number of exec"),
-        ("SELECT 1,\n", r"export\.csv:2: calls: '' is no number of executions"),
-        ("SELECT 1\n", r"export\.csv:2: calls: the row has no such cell"),
+        '"SELECT 1\n",5\n"SELECT 2",abc\n',
+        "SELECT 1,\n",
+        "SELECT 1\n",
     ],
 )
 def test_rows_of_an_export_without_executions_are_errors(
-    tmp_path: Path, rows: str, where: str
+    tmp_path: Path, rows: str, snapshot: SnapshotAssertion
 ) -> None:
     export = tmp_path / "export.csv"
     export.write_text(f"query,calls\n{rows}")
-    with pytest.raises(UsageError, match=where):
+    with pytest.raises(UsageError) as error:
         replay([str(export)], "seen", None, 20, no_server)
+    assert str(error.value) == snapshot
 
 
-def test_what_ends_an_export_is_no_row() -> None:
+def test_the_footer_of_an_export_is_no_row() -> None:
     export = read_export("query\tcalls\nSELECT 1\t5\n(1 row)\n\n")
     assert export is not None
     assert [each.calls for each in export.digests] == [5]
@@ -238,7 +240,7 @@ def test_values_that_never_vary_stay_in_the_statement(tmp_path: Path) -> None:
     assert 'rows = [\n  ["5"], [[]],\n]' in text
 
 
-def test_what_is_less_frequent_is_left_out(tmp_path: Path) -> None:
+def test_rare_statements_are_skipped(tmp_path: Path) -> None:
     made = _made(tmp_path, SLOW_LOG, most=1)
     assert [each.calls for each in made.statements] == [3]
     assert made.share == 0.75
@@ -247,10 +249,10 @@ def test_what_is_less_frequent_is_left_out(tmp_path: Path) -> None:
 def test_without_values_nothing_can_be_replayed(tmp_path: Path) -> None:
     export = tmp_path / "export.csv"
     export.write_text('query,calls\n"SELECT title FROM books WHERE id = $1",9\n')
-    with pytest.raises(UsageError, match="there are 1 statement and no values of any"):
+    with pytest.raises(UsageError, match="1 statement"):
         replay([str(export)], "seen", None, 20, no_server)
     export.write_text("something else")
-    with pytest.raises(UsageError, match="is neither a slow log, a log of Postgres"):
+    with pytest.raises(UsageError, match=r"export\.csv"):
         replay([str(export)], "seen", None, 20, no_server)
 
 
@@ -304,7 +306,7 @@ def test_a_table_of_a_server_is_guessed(tmp_path: Path) -> None:
         "CREATE INDEX y ON books (state) INCLUDE (price)",
         "CREATE UNIQUE INDEX z ON books (title) INCLUDE (state)",
     ]
-    assert "# the index s is not unique here, since its values may be the same" in text
+    assert "# the index s is not unique here" in text
 
 
 @pytest.mark.parametrize(
@@ -315,7 +317,7 @@ def test_a_table_of_a_server_is_guessed(tmp_path: Path) -> None:
         *(("timestamp(3) with time zone", "2025-01-15 12:00:00+00"), ("time(3)", "08:00:00")),
     ],
 )
-def test_values_are_those_of_the_type(kind: str, drawn: str) -> None:
+def test_values_match_the_type(kind: str, drawn: str) -> None:
     lines = "\n".join(table_lines(CatalogTable("books", 9, {"id": "bigint", "x": kind})))
     column = tomllib.loads(lines)["tables"]["books"]["columns"]["x"]
     assert (column["type"], column["by"], column["values"][0]) == (kind, "choice", drawn)
@@ -329,18 +331,11 @@ def test_numbers_have_room_in_their_type(kind: str, high: int) -> None:
     assert (column["high"], column["scale"]) == (high, 2)
 
 
-@pytest.mark.parametrize(
-    ("kind", "keys", "why"),
-    [
-        ("geometry", [], "its column x is of the type geometry, of which no values are known"),
-        ("geometry[]", [], "its column x is of the type geometry"),
-        ("uuid", ["x"], "its primary key is of the type uuid"),
-    ],
-)
-def test_tables_whose_rows_cannot_be_made_say_why(kind: str, keys: list[str], why: str) -> None:
-    told = unsuitable(CatalogTable("books", 9, {"x": kind}, primary_key=keys))
-    assert told is not None
-    assert told.startswith(why)
+@pytest.mark.parametrize(("kind", "keys"), [("geometry", []), ("geometry[]", []), ("uuid", ["x"])])
+def test_unsuitable_tables_name_the_column_and_its_type(
+    kind: str, keys: list[str], snapshot: SnapshotAssertion
+) -> None:
+    assert unsuitable(CatalogTable("books", 9, {"x": kind}, primary_key=keys)) == snapshot
 
 
 def test_texts_over_lines_keep_their_backslashes() -> None:

@@ -1,4 +1,4 @@
-//! Commands as bytes of BSON with holes for values, made once when a statement is prepared.
+//! Commands as BSON bytes with holes for values, compiled when a statement is prepared.
 
 use bson::oid::ObjectId;
 use bson::{Bson, Document};
@@ -8,13 +8,13 @@ use super::super::{Failure, Value};
 /// The kind of the values of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A key: the number is an ObjectId, as the keys that MongoDB makes itself are.
+    /// A key: numbers become ObjectIds, like the keys that MongoDB generates.
     Key,
     Other,
 }
 
 impl Kind {
-    /// Return the value that stands for a hole in a command that is not compiled yet.
+    /// Return the value that represents a hole in a command that is not compiled yet.
     pub fn hole(self) -> Bson {
         match self {
             Self::Key => Bson::MinKey,
@@ -29,14 +29,14 @@ pub struct Field {
     pub kind: Kind,
 }
 
-/// Return the ObjectId that a key is. It is in the order of the numbers.
+/// Return the ObjectId for a key; ObjectIds have the order of the numbers.
 pub fn object_id(number: u64) -> ObjectId {
     let mut bytes = [0; OBJECT_ID_SIZE];
     bytes[OBJECT_ID_SIZE - 8..].copy_from_slice(&number.to_be_bytes());
     ObjectId::from_bytes(bytes)
 }
 
-/// Return the number of which a key was made.
+/// Return the number of a key.
 pub fn key_of(id: ObjectId) -> u64 {
     let bytes = id.bytes();
     let (_, number) = bytes.split_at(OBJECT_ID_SIZE - 8);
@@ -59,7 +59,7 @@ mod element {
 const MESSAGE: u32 = 2013;
 const BODY: u8 = 0;
 const HEADER_SIZE: usize = 16;
-/// Flags and the kind of the body stand before a message's document.
+/// Flags and the kind of the body precede a message's document.
 const BODY_START: usize = HEADER_SIZE + 5;
 const OBJECT_ID_SIZE: usize = 12;
 
@@ -69,19 +69,19 @@ pub struct Command {
     bytes: Vec<u8>,
 }
 
-/// The command is written part by part.
+/// A command is written part by part.
 enum Part {
-    /// The bytes up to this place of `Command::bytes`, from where the part before it ended.
+    /// The bytes of `Command::bytes` from the end of the previous part to this offset.
     BytesTo(usize),
     /// The length of a document, which is known at its end.
     Begin,
     End,
-    /// The next value. The bytes up to this place are its name, with a zero.
+    /// The next value. The bytes up to this offset are its name, with a zero.
     Hole(usize, Kind),
 }
 
 impl Command {
-    /// Compile a document, in which `Kind::hole` stands for a value.
+    /// Compile a document; `Kind::hole` represents a value in it.
     pub fn compile(document: &Document) -> Result<Self, Failure> {
         let mut command = Self {
             parts: Vec::new(),
@@ -163,11 +163,11 @@ fn entries(document: &Document) -> impl Iterator<Item = (&str, &Bson)> {
     document.iter().map(|(key, value)| (key.as_str(), value))
 }
 
-/// Messages under construction, in buffers that are reused.
+/// Messages under construction, in reused buffers.
 #[derive(Default)]
 pub struct Encoder {
     output: Vec<u8>,
-    /// The places of the lengths of the documents that are not complete.
+    /// The offsets of the lengths of incomplete documents.
     open: Vec<usize>,
     last_request: u32,
 }
@@ -210,7 +210,7 @@ impl Encoder {
     }
 }
 
-/// Documents with named values, one behind the other as the elements of an array.
+/// Documents with named values, consecutive like the elements of an array.
 #[derive(Default)]
 pub struct Documents {
     pub bytes: Vec<u8>,
@@ -232,7 +232,7 @@ impl Documents {
         self.count += 1;
     }
 
-    /// Take all documents as the last element, an array, of a command that has other elements.
+    /// Append all documents to a command with other elements, as its last element, an array.
     pub fn take_into(&mut self, command: &Document, key: &str) -> Result<Vec<u8>, Failure> {
         let mut output = Vec::with_capacity(self.bytes.len() + 128);
         begin(&mut output, &mut self.open);
@@ -251,7 +251,7 @@ impl Documents {
 }
 
 impl Encoder {
-    /// Return the message of a command that is encoded already.
+    /// Return the message of a command that is already encoded.
     pub fn encoded(&mut self, body: &[u8]) -> &[u8] {
         self.message(|output, _| output.extend_from_slice(body))
     }

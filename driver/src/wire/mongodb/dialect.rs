@@ -15,7 +15,7 @@ static SHORT_NAMES: MongoDialect = MongoDialect {
 };
 
 impl Dialect for MongoDialect {
-    /// Return the command; a statement that has none is refused when it is prepared.
+    /// Return the command; a statement without one is rejected when it is prepared.
     fn with_placeholders(&self, sql: &str) -> String {
         statement::command(sql, self.names)
             .map_or_else(|_| sql.to_owned(), |command| statement::text(&command))

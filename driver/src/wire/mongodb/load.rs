@@ -6,7 +6,7 @@ use super::super::{BulkLoad, Failure, Value};
 use super::command::{Documents, Field};
 use super::MongoConnection;
 
-/// Commands of a load have about so many bytes: far less than the 16 MB that a document may have.
+/// The approximate size of a load command, far less than the 16 MB limit of a document.
 const BYTES_PER_LOAD: usize = 1 << 20;
 
 /// A load by commands that insert many documents each.
@@ -19,7 +19,7 @@ pub struct Inserts<'a> {
 }
 
 impl<'a> Inserts<'a> {
-    /// Begin a load by this command, to which the documents will be added.
+    /// Begin a load by this command, which the documents will be added to.
     pub fn new(connection: &'a mut MongoConnection, command: Document, fields: Vec<Field>) -> Self {
         Self {
             connection,

@@ -1,4 +1,4 @@
-//! Plans as servers explain them, in lines without values.
+//! Plans as explained by servers, as lines without values.
 
 use super::super::sqlite::steps::Steps;
 use bson::{Bson, Document};
@@ -8,11 +8,11 @@ use super::super::Amounts;
 const PLANNER: &str = "queryPlanner";
 const STATS: &str = "executionStats";
 
-/// Return the plan of a reply to `explain`; None where it has none that is known.
+/// Return the plan in a reply to `explain`; None if it has no known one.
 pub fn text(reply: &Document) -> Option<String> {
     let planner = planner(reply)?;
     if let Ok(winner) = planner.get_document("winningPlan") {
-        // Since 6.0 the plan of the slot-based engine stands beside that of the stages.
+        // Since 6.0 the plan of the slot-based engine is in addition to the stages' plan.
         let stages = winner.get_document("queryPlan").unwrap_or(winner);
         let mut lines = String::new();
         stage(stages, 0, &mut lines);
@@ -34,7 +34,7 @@ pub fn text(reply: &Document) -> Option<String> {
     steps.into_text()
 }
 
-/// Return the work of a reply to `explain` that executed the read; None where it tells nothing.
+/// Return the work in a reply to `explain` that executed the read; None if it is missing.
 pub fn work(reply: &Document) -> Option<Amounts> {
     let stages = reply.get_array("stages").into_iter().flatten();
     let cursor = stages.filter_map(Bson::as_document).next();
@@ -53,7 +53,7 @@ pub fn work(reply: &Document) -> Option<Amounts> {
     (!amounts.is_empty()).then_some(amounts)
 }
 
-/// Return the planner's part, which an aggregation has in its first stage.
+/// Return the planner's part; an aggregation has it in its first stage.
 fn planner(reply: &Document) -> Option<&Document> {
     if let Ok(planner) = reply.get_document(PLANNER) {
         return Some(planner);

@@ -1,4 +1,4 @@
-//! Replies, of which the measured part reads the outcome and counts the documents.
+//! Replies. The measured part reads the outcome and counts the documents.
 
 use super::super::body::{truncated, Body};
 use super::super::frames::Header;
@@ -41,11 +41,13 @@ const FLAGS_AND_KIND: usize = 5;
 pub fn document(header: MessageHeader, body: &[u8]) -> Result<&[u8], Failure> {
     match body.get(4) {
         Some(0) if header.code == MESSAGE => Ok(&body[FLAGS_AND_KIND..]),
-        _ => Err(Failure::protocol("the server sent another kind of message")),
+        _ => Err(Failure::protocol(
+            "the server sent an unsupported kind of message",
+        )),
     }
 }
 
-/// Read the outcome of a command; the documents of its reply are counted.
+/// Read the outcome of a command, and count the documents of its reply.
 pub fn read(document: &[u8]) -> Result<Reply, Failure> {
     let mut outcome = Outcome::default();
     for_each(document, |key, value| {
@@ -83,13 +85,13 @@ pub fn read(document: &[u8]) -> Result<Reply, Failure> {
 
 /// A command asks for as many documents as its test reads; more would be left on the server.
 fn unread() -> Failure {
-    Failure::protocol("the server returned only a part of the documents")
+    Failure::protocol("the server returned only some of the documents")
 }
 
 #[derive(Default)]
 struct Outcome {
     ok: bool,
-    /// Whether the server refused a write of a command that is well otherwise.
+    /// Whether the server rejected a write of an otherwise successful command.
     refused: bool,
     rows: Option<u64>,
     code: Option<i32>,
@@ -97,7 +99,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// A command that neither returns nor changes documents has one answer.
+    /// A command that neither returns nor changes documents counts as one answer.
     fn reply(self) -> Reply {
         if self.ok && !self.refused {
             return Reply {
@@ -173,7 +175,7 @@ fn for_each<'a>(
     }
 }
 
-/// Return the size of a value that begins here.
+/// Return the size of the value that begins here.
 #[inline]
 fn size(kind: u8, body: &Body<'_>) -> Result<usize, Failure> {
     let length = || {

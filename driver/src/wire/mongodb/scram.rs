@@ -1,5 +1,5 @@
-//! The client's side of SCRAM-SHA-256 (RFC 5802, RFC 7677), as MongoDB's servers want it: the user's
-//! name is part of the exchange, which Postgres leaves out.
+//! The client's side of SCRAM-SHA-256 (RFC 5802, RFC 7677) for MongoDB's servers: the user's name is
+//! part of the exchange, unlike in Postgres.
 
 use base64::engine::general_purpose::STANDARD;
 use base64::Engine as _;
@@ -16,7 +16,7 @@ const MOST_ITERATIONS: u32 = 10_000_000;
 
 type Key = [u8; 32];
 
-/// An exchange under way.
+/// An exchange in progress.
 pub struct Scram {
     password: Secret,
     /// The first message without its header.
@@ -24,14 +24,14 @@ pub struct Scram {
     nonce: String,
 }
 
-/// The answer to a challenge, and the signature by which the server proves that it knows the key.
+/// The answer to a challenge, and the signature that proves that the server knows the key.
 pub struct Proof {
     pub message: String,
     signature: Key,
 }
 
 impl Scram {
-    /// `nonce` is printable text that no one can guess.
+    /// `nonce` is printable text that cannot be guessed.
     pub fn new(user: &str, password: &Secret, nonce: &str) -> Self {
         let name = user.replace('=', "=3D").replace(',', "=2C");
         Self {
@@ -47,7 +47,7 @@ impl Scram {
 
     /// Answer the server's challenge.
     pub fn answer(&self, challenge: &str) -> Result<Proof, Failure> {
-        let wrong = || Failure::protocol("the server sent no challenge of SCRAM-SHA-256");
+        let wrong = || Failure::protocol("the server did not send a challenge of SCRAM-SHA-256");
         let nonce = field(challenge, 'r').ok_or_else(wrong)?;
         let salt = field(challenge, 's').and_then(|salt| STANDARD.decode(salt).ok());
         let salt = salt.ok_or_else(wrong)?;

@@ -1,8 +1,8 @@
-//! The statements of the workloads as commands of MongoDB.
+//! The workloads' statements as MongoDB commands.
 //!
-//! Workloads are written in the SQL that every other DBMS takes. It has few forms, and each has one
+//! Workloads are written in the SQL that every other DBMS accepts. It has few forms, and each has one
 //! command: rows are documents, and the primary key, `id` or `transactionid`, is `_id`. A hole
-//! (`Kind::hole`) is in the command in the place of each `?`; values keep their order.
+//! (`Kind::hole`) replaces each `?` in the command; values keep their order.
 
 use bson::{doc, Bson, Document};
 
@@ -28,7 +28,7 @@ pub fn command(sql: &str, names: Names) -> Result<Document, Failure> {
         .ok_or_else(|| Failure::usage(format!("MongoDB has no command for this statement: {sql}")))
 }
 
-/// Return the command, of which a write waits until it is in the journal on disk.
+/// Return the command; a write waits until it is in the journal on disk.
 pub fn journaled(mut command: Document) -> Document {
     let writes = ["insert", "update", "delete"];
     if writes.iter().any(|verb| command.contains_key(verb)) {
@@ -37,7 +37,7 @@ pub fn journaled(mut command: Document) -> Document {
     command
 }
 
-/// Return a command as people write it, with `?` for values.
+/// Return a command for display, with `?` for values.
 pub fn text(command: &Document) -> String {
     let json = serde_json::to_string(command).expect("documents are JSON");
     json.replace(r#"{"$undefined":true}"#, "?")
@@ -107,7 +107,7 @@ impl Translator {
         if let Some(limit) = limit {
             find.insert("limit", limit.parse::<i32>().ok()?);
         } else if !condition.is_some_and(is_of_one) {
-            // All documents in one reply, as all rows of SQL are.
+            // All documents in one reply, like all rows in SQL.
             find.insert("batchSize", BATCH_SIZE);
         }
         Some(find)
@@ -129,7 +129,7 @@ impl Translator {
         Some(doc! { "aggregate": table, "pipeline": pipeline.to_vec(), "cursor": {} })
     }
 
-    /// A document's key comes unless it is left out.
+    /// A document's key is returned unless it is excluded.
     fn projection(&self, columns: &str) -> Document {
         let mut projection = self.order(columns);
         if !projection.contains_key("_id") {
@@ -138,7 +138,7 @@ impl Translator {
         projection
     }
 
-    /// Return the fields of columns with 1, or -1 for those in descending order.
+    /// Return the fields of columns with 1, or -1 for descending order.
     fn order(&self, columns: &str) -> Document {
         let field = |column: &str| match column.strip_suffix(" DESC") {
             Some(column) => (self.field(column).to_owned(), Bson::Int32(-1)),
@@ -159,7 +159,7 @@ impl Translator {
             None if value == "?" => doc! { "$set": { self.field(column): kind(column).hole() } },
             None => return None,
         };
-        // The change stands before the condition, as its value does in SQL.
+        // The change precedes the condition, as its value does in SQL.
         let mut update = doc! { "u": change, "q": self.filter(condition)? };
         if !is_of_one(condition) {
             update.insert("multi", true);
@@ -206,7 +206,7 @@ impl Translator {
 
     /// Return the condition as a filter.
     fn filter(&self, condition: &str) -> Option<Document> {
-        // The condition that no row fulfils is one that no index decides.
+        // A condition that no row fulfils and no index can decide.
         let impossible = condition.strip_prefix("LENGTH(");
         if let Some((column, _)) = impossible.and_then(|rest| rest.split_once(") < 0")) {
             return Some(doc! { self.field(column): { "$lt": "" } });
@@ -245,7 +245,7 @@ impl Translator {
         Some(filter)
     }
 
-    /// Return the hole of a `?`, or the key that a number is.
+    /// Return the hole for a `?`, or the key for a number.
     fn value(&self, column: &str, value: &str) -> Option<Bson> {
         match (value, kind(column)) {
             ("?", kind) => Some(kind.hole()),
@@ -259,7 +259,7 @@ impl Translator {
     }
 }
 
-/// Split what follows the last `separator` off.
+/// Split at the last `separator`.
 fn split_off<'a>(text: &'a str, separator: &str) -> (&'a str, Option<&'a str>) {
     match text.rsplit_once(separator) {
         Some((before, after)) => (before, Some(after)),
@@ -267,7 +267,7 @@ fn split_off<'a>(text: &'a str, separator: &str) -> (&'a str, Option<&'a str>) {
     }
 }
 
-/// Return whether a condition is fulfilled by one document at most.
+/// Return whether at most one document can fulfil a condition.
 fn is_of_one(condition: &str) -> bool {
     let column = condition.strip_suffix(" = ?");
     column.is_some_and(|column| kind(column) == Kind::Key)

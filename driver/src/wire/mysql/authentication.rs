@@ -1,4 +1,4 @@
-//! Methods by which a client proves its password.
+//! Authentication methods for passwords.
 
 use rsa::pkcs8::DecodePublicKey as _;
 use rsa::rand_core::OsRng;
@@ -33,7 +33,7 @@ impl Method {
         }
     }
 
-    /// Return the proof that the client knows the password, which does not reveal it.
+    /// Return a proof that the client knows the password, without revealing it.
     pub fn proof(self, password: &str, nonce: &[u8]) -> Vec<u8> {
         if password.is_empty() {
             return Vec::new();

@@ -15,8 +15,8 @@ impl Dialect for MysqlDialect {
         b"'\\"
     }
 
-    /// Indexes are B-trees in every engine (MEMORY's would be hashes, which cannot find ranges), and a
-    /// character is a byte in every version, so that the same rows are as large everywhere.
+    /// Indexes are B-trees in every engine (MEMORY's default is hashes, which cannot find ranges), and
+    /// a character is one byte in every version, so that rows have the same size everywhere.
     fn definitions(&self, engine: Option<&str>) -> Result<Definitions, Failure> {
         let mut table_options = " DEFAULT CHARSET=latin1".to_owned();
         if let Some(engine) = engine {
@@ -56,8 +56,8 @@ impl Dialect for MysqlDialect {
         )]
     }
 
-    /// MySQL 8.0 and later cannot partition MEMORY's tables. Statistics that InnoDB keeps in tables
-    /// are rows of each partition, which it goes on to write and purge when the load has ended.
+    /// MySQL 8.0 and later cannot partition MEMORY tables. Persistent statistics of InnoDB are rows for
+    /// each partition, which it continues to write and purge after the load.
     fn create_keyed_partitions(
         &self,
         columns: &str,

@@ -1,30 +1,30 @@
 //! The plans of statements. The server plans a prepared statement again for the values of each
-//! execution, so that its plan is that of the statement with these values as literals.
+//! execution, so its plan is the plan of the statement with these values as literals.
 //!
 //! Plans are read from the tabular EXPLAIN: every version and fork since 5.5 prints the same columns,
-//! while their JSON forms are three dialects, and 5.5 has none.
+//! while there are three dialects of JSON plans, and 5.5 has none.
 
 use super::super::dialect::Dialect as _;
 use super::super::{Failure, Request, Table, TextQueries as _, Value};
 use super::dialect::MysqlDialect;
 use super::{MysqlConnection, Statement};
 
-/// The forms of EXPLAIN. The first tells of partitions, as all but MySQL from 8.0 on know; the second
-/// asks for a table where a tree is the default, and tells of partitions there; MySQL 5.5 knows only
-/// the last one for some statements.
+/// The forms of EXPLAIN. The first one shows partitions, except in MySQL from 8.0 on; the second one
+/// asks for a table where a tree is the default, and shows partitions there; for some statements MySQL
+/// 5.5 knows only the last one.
 const FORMS: [&str; 3] = [
     "EXPLAIN PARTITIONS",
     "EXPLAIN FORMAT=TRADITIONAL",
     "EXPLAIN",
 ];
 const NOT_UNDERSTOOD: &str = "42000";
-/// A remark that is left out for the primary key, in which the rows are stored: there it says
-/// nothing about the access path, and MariaDB no longer prints it.
+/// A remark that is omitted for the primary key, which stores the rows: there it says nothing about
+/// the access path, and MariaDB no longer prints it.
 const INDEX_ONLY: &str = "Using index";
 const ROWS: &str = "PRIMARY";
 
-/// Return the plan; None if the server cannot explain the statement (writes, in MySQL 5.5), or has
-/// no choice.
+/// Return the plan; None if the server cannot explain the statement (writes, in MySQL 5.5), or has no
+/// choice.
 pub fn explain(
     connection: &mut MysqlConnection,
     request: Request<'_>,
@@ -65,8 +65,8 @@ fn with_literals(statement: &str, values: &[Value], text: &[u8]) -> String {
     String::from_utf8_lossy(&sql).into_owned()
 }
 
-/// Return a line for each table that is read: the access type, the index, what is looked up in it, and
-/// the remarks. Estimates are left out, and so are names and lengths of keys, which differ between
+/// Return a line for each table that is read: the access type, the index, the values looked up in it,
+/// and the remarks. Estimates are excluded, and so are names and lengths of keys, which differ between
 /// versions.
 fn plan(table: &Table) -> Option<String> {
     let lines: Vec<_> = table
@@ -132,7 +132,7 @@ fn line(columns: &Columns<'_>) -> Option<String> {
     Some(line)
 }
 
-/// Return what is looked up in an index, `const,sbtest.a.id`, as `const, a.id`.
+/// Return the values looked up in an index, `const,sbtest.a.id`, as `const, a.id`.
 fn without_databases(values: &str) -> String {
     let names = values
         .split(',')

@@ -11,7 +11,7 @@ use crate::protocol::secret::Secret;
 use crate::protocol::target::Target;
 
 const PROTOCOL_VERSION: u8 = 10;
-/// The collation `latin1_swedish_ci`: known to all versions, and one byte for each character.
+/// The collation `latin1_swedish_ci`: known to all versions, and one byte per character.
 const LATIN1: u8 = 8;
 const LARGEST_PACKET: u32 = 16 * 1024 * 1024;
 
@@ -120,7 +120,7 @@ impl Handshake<'_> {
         })
     }
 
-    /// Encrypt the connection, which the beginning of an answer asks for.
+    /// Request encryption with the beginning of an answer, and encrypt the connection.
     fn secured(mut self, sequence: u8, theirs: u32, ours: u32) -> Result<Self, Failure> {
         if theirs & can::TLS == 0 {
             return Err(Failure::connection("the server does not speak TLS"));
@@ -158,15 +158,15 @@ impl Handshake<'_> {
                 }
                 _ => {
                     return Err(Failure::protocol(
-                        "the server began an unknown step of authentication",
+                        "the server began an unknown authentication step",
                     ))
                 }
             }
         }
     }
 
-    /// Send the password itself, which the server needs if it has not seen the user since it
-    /// started, in clear where the connection keeps it secret.
+    /// Send the password itself, in clear text if the connection is private. The server needs it if
+    /// it has not seen the user since its start.
     fn show_password(&mut self, sequence: u8, nonce: &[u8]) -> Result<(), Failure> {
         if self.socket.is_private() {
             let password = terminated(self.password());
@@ -197,7 +197,7 @@ impl Handshake<'_> {
         })
     }
 
-    /// Answer the packet of that number.
+    /// Answer the packet with that number.
     fn send(
         &mut self,
         sequence: u8,
@@ -210,7 +210,7 @@ impl Handshake<'_> {
     }
 }
 
-/// Write the fields that an answer to the greeting begins with, and a wish for TLS consists of.
+/// Write the first fields of an answer to the greeting; a request for TLS consists of them.
 fn begin_answer(packet: &mut Packet<'_>, capabilities: u32) {
     packet.bytes(&capabilities.to_le_bytes());
     packet.bytes(&LARGEST_PACKET.to_le_bytes());
@@ -235,7 +235,7 @@ impl Greeting {
         // Collation (1) and status (2).
         body.bytes(3)?;
         let high = u16::from_le_bytes(body.array()?);
-        // The nonce's length, which is the same everywhere (1), and reserved bytes (10).
+        // The nonce's length, always the same (1), and reserved bytes (10).
         body.bytes(11)?;
         nonce.extend_from_slice(body.bytes(NONCE - nonce.len())?);
         Ok(Self {
@@ -247,8 +247,8 @@ impl Greeting {
     }
 }
 
-/// Read the method's name, after the zero that ends the nonce. Some servers before 5.5.10 leave the
-/// name's own zero out.
+/// Read the method's name, after the zero that ends the nonce. Some servers before 5.5.10 omit the
+/// name's own zero.
 fn method_name(rest: &[u8]) -> String {
     let mut parts = rest.split(|&byte| byte == 0).skip(1);
     String::from_utf8_lossy(parts.next().unwrap_or_default()).into_owned()

@@ -1,4 +1,4 @@
-//! Bulk loads by INSERT statements of many rows. The server executes one while the next is written.
+//! Bulk loads by multi-row INSERT statements. The server executes one while the next is written.
 
 use super::super::dialect::Dialect as _;
 use super::super::{BulkLoad, Failure, Value};
@@ -7,14 +7,14 @@ use super::{command, MysqlConnection, Packet};
 
 /// The size of a statement, well below the 1 MB that servers before 5.6 accept.
 const STATEMENT: usize = 256 * 1024;
-/// The statements of a transaction: few enough for the row locks that MyRocks allows, and so many
-/// that a commit's wait for the disk matters little.
+/// The statements of a transaction: few enough for MyRocks' limit of row locks, and enough that a
+/// commit's wait for the disk matters little.
 const STATEMENTS_PER_TRANSACTION: u32 = 32;
 
 pub struct Inserts<'a> {
     connection: &'a mut MysqlConnection,
     head: String,
-    /// The rows of the statement that is being written, each with a comma before it.
+    /// The rows of the statement that is being written, each preceded by a comma.
     rows: Vec<u8>,
     waiting: bool,
     in_transaction: u32,

@@ -5,11 +5,11 @@ use super::super::frames::Header;
 use super::super::Failure;
 
 const HEADER: usize = 4;
-/// The size of a packet that is the first of several of one message. No message of the driver or
-/// for it comes near.
+/// The size of a packet that is followed by more of the same message. No message to or from the
+/// driver comes near it.
 const SPLIT: usize = 0xff_ffff;
 
-/// A length, and the packet's number in the exchange under way.
+/// A length, and the packet's number in the current exchange.
 #[derive(Clone, Copy)]
 pub struct PacketHeader {
     length: u32,
@@ -38,7 +38,7 @@ impl Header for PacketHeader {
     }
 }
 
-/// A packet that is being written, in a buffer that is reused.
+/// A packet that is being written, in a reused buffer.
 pub struct Packet<'a> {
     buffer: &'a mut Vec<u8>,
 }
@@ -77,7 +77,7 @@ impl<'a> Packet<'a> {
         self.byte(0);
     }
 
-    /// Write a string after its length.
+    /// Write a string preceded by its length.
     #[inline]
     pub fn counted(&mut self, text: &[u8]) {
         let length = text.len();
@@ -102,7 +102,7 @@ impl<'a> Packet<'a> {
         let length = self.buffer.len() - HEADER;
         if length >= SPLIT {
             return Err(Failure::usage(format!(
-                "a statement has {length} bytes, which is too long: it needs fewer than 16 MB"
+                "a statement has {length} bytes, which is too long: the limit is 16 MB"
             )));
         }
         let [low, middle, high, ..] = (length as u32).to_le_bytes();
@@ -120,7 +120,7 @@ pub fn packet(sequence: u8, body: &[u8]) -> Vec<u8> {
     packet.end(sequence).unwrap().to_vec()
 }
 
-/// Read a number, whose first byte gives its length.
+/// Read a number; its first byte gives its length.
 #[inline]
 pub fn number(body: &mut Body<'_>) -> Result<u64, Failure> {
     let first = body.byte()?;
@@ -136,16 +136,12 @@ fn number_after(first: u8, body: &mut Body<'_>) -> Result<u64, Failure> {
             u64::from(u32::from_le_bytes([low, middle, high, 0]))
         }
         0xfe => u64::from_le_bytes(body.array()?),
-        0xfb | 0xff => {
-            return Err(Failure::protocol(
-                "a number begins with a byte that no number has",
-            ))
-        }
+        0xfb | 0xff => return Err(Failure::protocol("a number begins with an invalid byte")),
         small => u64::from(small),
     })
 }
 
-/// Read a string after its length.
+/// Read a string preceded by its length.
 pub fn counted<'a>(body: &mut Body<'a>) -> Result<&'a [u8], Failure> {
     let first = body.byte()?;
     counted_after(first, body)
@@ -156,7 +152,7 @@ fn counted_after<'a>(first: u8, body: &mut Body<'a>) -> Result<&'a [u8], Failure
     body.bytes(usize::try_from(length).map_err(|_| truncated())?)
 }
 
-/// Read a string after its length, or NULL.
+/// Read a string preceded by its length, or NULL.
 pub fn nullable<'a>(body: &mut Body<'a>) -> Result<Option<&'a [u8]>, Failure> {
     const NULL: u8 = 0xfb;
     match body.byte()? {

@@ -1,5 +1,5 @@
-//! The server's reply to a command, packet by packet. It is the same for statements as text and for
-//! prepared ones; only the form of the values in their rows differs.
+//! The server's reply to a command, packet by packet. It is the same for text and for prepared
+//! statements; only the format of the values in their rows differs.
 
 use super::super::body::Body;
 use super::super::{Failure, Reply, ServerError};
@@ -14,10 +14,10 @@ const FILE_REQUEST: u8 = 0xfb;
 const STATUS_IN_TRANSACTION: u16 = 1;
 
 /// The numbers of deadlock, lock wait timeout, and a row that changed since the transaction's
-/// snapshot: after these errors sysbench, too, begins a transaction again.
+/// snapshot: after these errors sysbench restarts a transaction, too.
 const COLLISIONS: [u16; 3] = [1213, 1205, 1020];
-/// The numbers of connections that were killed or idle for too long; errors of SQLSTATE class 08
-/// end a connection, too.
+/// The numbers of connections that were killed or idle for too long; errors of SQLSTATE class 08 end
+/// a connection, too.
 const DISCONNECTIONS: [u16; 2] = [1927, 4031];
 
 /// The packet after the rows, and on older servers also after the columns, of a result.
@@ -29,7 +29,7 @@ pub enum Endings {
     Ok,
 }
 
-/// A reply under way.
+/// A reply in progress.
 pub struct Replies {
     endings: Endings,
     stage: Stage,
@@ -44,7 +44,7 @@ enum Stage {
     Rows,
 }
 
-/// The part of a reply that a packet was.
+/// The meaning of a packet in a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Part<'a> {
     Column(&'a [u8]),
@@ -101,7 +101,7 @@ impl Replies {
                 Ok(Part::Last)
             }
             (Stage::Start, FILE_REQUEST) => Err(Failure::usage(
-                "this command does not execute LOAD DATA LOCAL",
+                "LOAD DATA LOCAL is not supported by this command",
             )),
             (Stage::Start, _) => {
                 self.stage = Stage::Columns(number(&mut Body::new(packet))?);
@@ -113,8 +113,8 @@ impl Replies {
         }
     }
 
-    /// Return the reply, when its last packet was taken. An error does not say whether a
-    /// transaction is open, so the last state is assumed: a needless rollback does no harm.
+    /// Return the reply, after its last packet. An error does not show whether a transaction is open,
+    /// so the last state is assumed: an unnecessary rollback does no harm.
     #[inline]
     pub fn finish(&mut self) -> Reply {
         self.stage = Stage::Start;
@@ -174,7 +174,7 @@ pub fn error(packet: &[u8]) -> Result<ServerError, Failure> {
     let state = String::from_utf8_lossy(&state);
     let message = String::from_utf8_lossy(message).into_owned();
     let sqlstate = match state.as_ref() {
-        // The state of hundreds of errors that have no state of their own.
+        // The state of hundreds of errors without a state of their own.
         "HY000" => format!("{state}/{code}"),
         state => state.to_owned(),
     };

@@ -1,6 +1,6 @@
-//! The search for the thread of the server that serves a connection. MariaDB's list of processes
-//! has it. Elsewhere it works when the connection has work for it: all versions show that, also
-//! those without tables about their threads.
+//! The search for the server's thread that serves a connection. MariaDB's list of processes has it.
+//! In other servers the connection gets some work, and the thread that uses CPU time is found: that
+//! works in all versions, also without tables about threads.
 
 use std::collections::HashMap;
 use std::fs;
@@ -12,20 +12,20 @@ use super::MysqlConnection;
 type Nanosecond = u64;
 type ThreadTimes = HashMap<u32, Nanosecond>;
 
-/// An expression that all versions know: some have lost their older hash functions.
+/// An expression that all versions know: some have removed older hash functions.
 const WORK: &str = "REVERSE(REPEAT('slowdust', 64))";
-/// The rounds of the first attempt, some 10 ms of work.
+/// The rounds of the first attempt, about 10 ms of work.
 const FIRST_ROUNDS: u64 = 30_000;
-/// Each attempt has more work than the one before, so that a busy server's other threads cannot
+/// Each attempt has more work than the previous one, so that other threads of a busy server cannot
 /// hide the thread.
 const ATTEMPTS: u32 = 5;
 const GROWTH: u64 = 3;
-/// The least CPU time that can be only the connection's, not a timer's or the accounting's.
+/// The least CPU time that must be the connection's, not a timer's or the accounting's.
 const CLEAR: Nanosecond = 5_000_000;
 const TIMES_THE_SECOND: u64 = 4;
 
-/// Return the thread; None if the server runs elsewhere or hides its threads, or if its threads
-/// serve connections in turn.
+/// Return the thread; None if the server runs elsewhere or hides its threads, or if its threads are
+/// shared between connections.
 pub fn serving(connection: &mut MysqlConnection) -> Result<Option<u32>, Failure> {
     let Some(server) = connection.socket.peer_process() else {
         return Ok(None);
@@ -51,7 +51,7 @@ pub fn serving(connection: &mut MysqlConnection) -> Result<Option<u32>, Failure>
     Ok(None)
 }
 
-/// Return the thread that the list of processes names, where it names threads of this machine.
+/// Return the thread in the list of processes, if it names threads of this machine.
 fn listed(connection: &mut MysqlConnection, server: u32) -> Result<Option<u32>, Failure> {
     const COLUMN: &str = "SHOW COLUMNS FROM information_schema.PROCESSLIST LIKE 'TID'";
     const OWN: &str = "SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()";
@@ -73,7 +73,7 @@ fn has_thread_of_its_own(connection: &mut MysqlConnection) -> Result<bool, Failu
     Ok(values.all(|value| value == "one-thread-per-connection"))
 }
 
-/// Return the CPU time of each thread, if the kernel counts it: some kernels have the file, full of
+/// Return the CPU time of each thread, if the kernel counts it: in some kernels the file has only
 /// zeros.
 fn thread_times(process: u32) -> Option<ThreadTimes> {
     let threads = fs::read_dir(format!("/proc/{process}/task")).ok()?;
@@ -91,13 +91,13 @@ fn counted(times: ThreadTimes) -> Option<ThreadTimes> {
     times.values().any(|&time| time > 0).then_some(times)
 }
 
-/// Return the first number of `schedstat`; a thread that has ended has none.
+/// Return the first number of `schedstat`; None for a thread that has exited.
 fn thread_time(directory: &Path) -> Option<Nanosecond> {
     let text = fs::read_to_string(directory.join("schedstat")).ok()?;
     text.split_whitespace().next()?.parse().ok()
 }
 
-/// Return the thread that worked, if there is no doubt.
+/// Return the thread that worked, if it is unambiguous.
 fn worker(before: &ThreadTimes, after: &ThreadTimes) -> Option<u32> {
     let mut worked: Vec<_> = after
         .iter()

@@ -1,4 +1,4 @@
-//! The exact work of an execution, as the session's status counts it.
+//! The exact work of an execution, as counted by the session's status.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -19,24 +19,24 @@ const HANDLER_WRITES: [&str; 3] = ["Handler_write", "Handler_update", "Handler_d
 const SEARCHES: &str = "Handler_read_key";
 const MERGE_PASSES: &str = "Sort_merge_passes";
 const TABLES_ON_DISK: &str = "Created_tmp_disk_tables";
-/// The server's own, of all sessions and of its threads.
+/// A counter of the whole server: all sessions and background threads.
 const PAGE_REQUESTS: &str = "Innodb_buffer_pool_read_requests";
 const PAGE_READS: &str = "Innodb_buffer_pool_reads";
 const PAGE_WRITES: &str = "Innodb_buffer_pool_write_requests";
 
-/// The longest execution that is repeated to see whether nothing else requests pages.
+/// The longest execution that is repeated to check that nothing else requests pages.
 const REPEATED: Duration = Duration::from_secs(1);
-/// Relative difference of two executions up to which nothing else requested pages.
+/// Largest relative difference of two executions if nothing else requested pages.
 const ALIKE: f64 = 0.01;
 
-/// The schemas, that of the connection first.
+/// The schemas, the connection's first.
 const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA \
     ORDER BY SCHEMA_NAME = DATABASE() DESC";
-/// The tables that cannot roll back, of a schema.
+/// The tables of a schema that cannot roll back.
 const LASTING: &str = "SELECT t.TABLE_NAME FROM information_schema.TABLES t \
     JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
     WHERE e.TRANSACTIONS = 'NO' AND t.TABLE_SCHEMA = ";
-/// What statements on tables of a schema execute besides.
+/// Definitions that statements on a schema's tables execute, too.
 const DEFINITIONS: [&str; 2] = [
     "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ",
     "SELECT ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = ",
@@ -44,8 +44,8 @@ const DEFINITIONS: [&str; 2] = [
 
 type Status = BTreeMap<&'static str, f64>;
 
-/// Return whether all tables can roll back of the connection's schema, and of others that the
-/// statements name; false where a view or trigger of theirs is secret, or names yet another schema.
+/// Return whether all tables of the connection's schema, and of others that the statements name, can
+/// roll back; false if one of their views or triggers is hidden, or names yet another schema.
 pub fn rolls_back(
     connection: &mut MysqlConnection,
     statements: &[String],
@@ -85,8 +85,8 @@ fn first_column(
     Ok(rows.filter_map(|row| row.into_iter().next()).collect())
 }
 
-/// Return whether a text may name a schema: it has the name as a whole word, or as a part of one if
-/// the name has other characters than words.
+/// Return whether a text may name a schema: it has the name as a whole word, or as a substring if the
+/// name has characters that are not part of words.
 fn names(text: &str, schema: &str) -> bool {
     let is_other = |letter: char| !letter.is_alphanumeric() && letter != '_' && letter != '$';
     let (text, schema) = (text.to_lowercase(), schema.to_lowercase());
@@ -96,17 +96,17 @@ fn names(text: &str, schema: &str) -> bool {
     }
 }
 
-/// What a connection finds out of its server when it first counts.
+/// Facts about its server that a connection collects before it counts.
 pub struct Look {
-    /// What a look at the status adds to it.
+    /// The increase of the status caused by reading it.
     cost: Status,
     /// Whether the server counts a request for every eight rows of a page, as MySQL 5.6 does.
     requests_by_rows: bool,
 }
 
-/// Execute the request, and return its work. A read is executed twice: the pages that both requested
-/// alike are its own. A write cannot be repeated: those that it wrote are known if nothing else
-/// writes right after it.
+/// Execute the request, and return its work. A read is executed twice: page requests count if both
+/// executions agree. A write cannot be repeated: its written pages are known if nothing else writes
+/// right after it.
 pub fn count(connection: &mut MysqlConnection, request: Request<'_>) -> Result<Amounts, Failure> {
     let look = match connection.look.take() {
         Some(look) => look,
@@ -155,13 +155,13 @@ fn count_with(
     Ok(amounts)
 }
 
-/// Add the pages that two executions have requested, if nothing else did meanwhile.
+/// Add the pages requested by two executions, if nothing else requested pages meanwhile.
 fn add_pages(look: &Look, first: &Status, second: &Status, amounts: &mut Amounts) {
     let requests = [first, second].map(|status| status.get(PAGE_REQUESTS).copied());
     let [Some(first), Some(again)] = requests else {
         return;
     };
-    // MariaDB 11.8 tells some of them later.
+    // MariaDB 11.8 counts some of them later.
     if first.min(again) > 0.0 && (first - again).abs() <= ALIKE * first.max(again) {
         let requested = first.min(again);
         if look.requests_by_rows {

@@ -4,13 +4,13 @@ use super::super::body::{truncated, Body};
 use super::super::frames::Header;
 use super::super::{Failure, ServerError};
 
-/// The longest message: no reply comes near, so a longer one means that the stream is misread.
+/// The longest message: replies are far smaller, so a longer one means that the stream is misread.
 const LONGEST: usize = 256 * 1024 * 1024;
 
 /// The SQLSTATEs of serialization failures and deadlocks.
 const COLLISIONS: [&str; 2] = ["40001", "40P01"];
 
-/// A tag, and a length that counts itself.
+/// A tag, and a length that includes itself.
 #[derive(Clone, Copy)]
 pub struct MessageHeader {
     pub tag: u8,

@@ -1,4 +1,4 @@
-//! Bulk loads by COPY in its text format, which every type has.
+//! Bulk loads by COPY in text format, which every type has.
 
 use std::io::Write as _;
 

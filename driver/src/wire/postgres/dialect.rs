@@ -46,7 +46,7 @@ impl Dialect for PostgresDialect {
             return Ok(());
         }
         Err(Failure::usage(
-            "this Postgres has no primary keys of partitioned tables: use version 11 or later",
+            "this Postgres cannot have primary keys of partitioned tables: use version 11 or later",
         ))
     }
 
@@ -64,7 +64,7 @@ impl Dialect for PostgresDialect {
         once(partitioned).chain(partitions).collect()
     }
 
-    /// Give each partition a key of its own: version 10 has none of partitioned tables.
+    /// Give each partition its own key: version 10 does not support keys of partitioned tables.
     fn create_keyed_partitions(
         &self,
         columns: &str,

@@ -5,9 +5,9 @@ use super::super::{Failure, Request, TextQueries as _, Value};
 use super::dialect::PostgresDialect;
 use super::PostgresConnection;
 
-/// Executions after which the plan stays the same. The server plans a prepared statement for its
-/// parameters five times before it may choose a plan for all parameters (`plan_cache_mode` of its
-/// manual); the sixth plan runs millions of times.
+/// Executions after which the plan no longer changes. The server plans a prepared statement for its
+/// parameters five times before it may choose a generic plan (`plan_cache_mode` in its manual); the
+/// sixth plan runs millions of times.
 const EXECUTIONS_TO_FINAL_PLAN: usize = 6;
 
 pub fn explain(
@@ -32,14 +32,14 @@ pub fn explain(
     Ok(plan)
 }
 
-/// Return the plan as a JSON document. With costs, since the server tells of JIT only beside them.
+/// Return the plan as a JSON document, with costs, because the server reports JIT only with them.
 fn plan_of(connection: &mut PostgresConnection, sql: &str) -> Result<String, Failure> {
     let table = connection.query(&format!("EXPLAIN (FORMAT JSON, COSTS ON) {sql}"))?;
     let rows = table.rows.into_iter().flatten().flatten();
     Ok(rows.map(|row| on_one_line(&row)).collect())
 }
 
-/// Return a document without line ends and indentation, which are most of a deep plan of many nodes.
+/// Return a document without line ends and indentation, the largest part of a deep plan.
 fn on_one_line(document: &str) -> String {
     document.lines().map(str::trim_start).collect()
 }

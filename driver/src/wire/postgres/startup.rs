@@ -15,14 +15,14 @@ use crate::protocol::target::Target;
 
 const INVALID_PASSWORD: &str = "28P01";
 
-/// The process of the server that serves a connection, and the key with which it is cancelled.
+/// The server process of a connection, and the key to cancel it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backend {
     pub process: u32,
     pub key: i32,
 }
 
-/// Connect to a server, and encrypt what follows if the target wants it.
+/// Connect to a server, and encrypt the connection if the target requires it.
 pub fn reach(target: &Target) -> Result<Socket, Failure> {
     let socket = Socket::connect(target, &format!(".s.PGSQL.{}", target.port))?;
     match target.tls {
@@ -31,7 +31,7 @@ pub fn reach(target: &Target) -> Result<Socket, Failure> {
     }
 }
 
-/// Ask the server to cancel the statement of a backend, over a connection that it closes after that.
+/// Ask the server to cancel a backend's statement, over a connection that it closes afterwards.
 pub fn cancel(target: &Target, backend: Backend) -> Result<(), Failure> {
     let mut socket = reach(target)?;
     let mut request = BytesMut::new();
@@ -144,7 +144,7 @@ impl Startup<'_> {
         match code(&mut body)? {
             step if step == expected => Ok(body.remaining().to_vec()),
             step => Err(Failure::protocol(format!(
-                "the server sent step {step} of the authentication in place of {expected}"
+                "the server sent step {step} of the authentication instead of {expected}"
             ))),
         }
     }
@@ -156,7 +156,7 @@ impl Startup<'_> {
             .map(Secret::reveal)
             .ok_or_else(|| Failure::Connection {
                 sqlstate: Some(INVALID_PASSWORD.to_owned()),
-                message: "the server asks for a password, and there is none".to_owned(),
+                message: "the server asks for a password, but none is given".to_owned(),
             })
     }
 
@@ -164,7 +164,7 @@ impl Startup<'_> {
         match self.message()? {
             (b'R', body) => Ok(body),
             (tag, _) => Err(Failure::protocol(format!(
-                "message {:?} in place of an authentication request",
+                "message {:?} instead of an authentication request",
                 char::from(tag)
             ))),
         }
@@ -188,7 +188,7 @@ impl Startup<'_> {
     }
 }
 
-/// Read the number with which the bodies of these messages begin.
+/// Read the number at the beginning of these messages.
 fn code(body: &mut Body<'_>) -> Result<i32, Failure> {
     Ok(i32::from_be_bytes(body.array()?))
 }

@@ -1,5 +1,5 @@
-//! The exact work of an execution: what EXPLAIN ANALYZE counts of its plan, and what the session's
-//! statistics count of the rows of tables and indexes.
+//! The exact work of an execution: the counts of EXPLAIN ANALYZE for its plan, and the counts of rows
+//! of tables and indexes in the session's statistics.
 
 use serde_json::Value as Json;
 
@@ -9,10 +9,10 @@ use super::PostgresConnection;
 
 const ANALYZE: &str = "EXPLAIN (ANALYZE, BUFFERS, COSTS OFF, TIMING OFF, SUMMARY ON, FORMAT JSON)";
 
-/// The session's own statistics since some moment, of all but the catalog: the rows that sequential
-/// scans and the entries that scans of indexes have returned, the searches of indexes, and the rows
-/// written. They are whole numbers in every version; in a plan the rows of a node are their mean per
-/// loop, which versions before 18 round.
+/// The session's own statistics since some moment, except for the catalog: the rows returned by
+/// sequential scans and the entries returned by index scans, the index searches, and the rows written.
+/// They are whole numbers in every version; in a plan the rows of a node are their mean per loop,
+/// which versions before 18 round.
 const COUNTED: &str = "SELECT \
     sum(pg_stat_get_xact_tuples_returned(c.oid)), \
     sum(CASE WHEN c.relkind = 'i' THEN pg_stat_get_xact_numscans(c.oid) ELSE 0 END), \
@@ -51,7 +51,7 @@ pub fn count(
         has_workers |= has_launched_workers(&query["Plan"]);
     }
     for (name, (after, before)) in COUNTS.into_iter().zip(after.into_iter().zip(before)) {
-        // Workers count for themselves.
+        // Workers have their own statistics.
         if !has_workers || ![ROWS_READ, INDEX_SEARCHES].contains(&name) {
             amounts.insert(name, after - before);
         }
@@ -68,7 +68,7 @@ fn counts(connection: &mut PostgresConnection) -> Result<Vec<f64>, Failure> {
     counts.collect()
 }
 
-/// Add what a query's plan, its planning and its execution have counted.
+/// Add the counts of a query's plan, its planning and its execution.
 fn add_query(query: &Json, amounts: &mut Amounts) {
     let plan = &query["Plan"];
     let mut add = |name, amount| *amounts.entry(name).or_default() += amount;
@@ -102,7 +102,7 @@ fn add_query(query: &Json, amounts: &mut Amounts) {
     add_node(plan, amounts);
 }
 
-/// Add what a node and its inputs have counted, each in all its loops.
+/// Add the counts of a node and its inputs, each over all its loops.
 fn add_node(node: &Json, amounts: &mut Amounts) {
     let mut add = |name, amount| *amounts.entry(name).or_default() += amount;
     let loops = number(node, "Actual Loops");
@@ -137,7 +137,7 @@ fn inputs(node: &Json) -> impl Iterator<Item = &Json> {
     node["Plans"].as_array().into_iter().flatten()
 }
 
-/// Return the number of processes in which the node's sort did not fit in memory.
+/// Return the number of processes whose part of the node's sort did not fit in memory.
 fn spilled_sorts(node: &Json) -> f64 {
     let is_on_disk = |process: &&Json| process["Sort Space Type"] == "Disk";
     let workers = node["Workers"].as_array().into_iter().flatten();
@@ -157,7 +157,7 @@ fn has_launched_workers(node: &Json) -> bool {
     number(node, "Workers Launched") > 0.0 || inputs(node).any(has_launched_workers)
 }
 
-/// Return a number; 0 where the node has none.
+/// Return a number; 0 if the node has none.
 fn number(node: &Json, key: &str) -> f64 {
     node[key].as_f64().unwrap_or_default()
 }

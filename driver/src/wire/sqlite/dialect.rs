@@ -30,7 +30,7 @@ impl Dialect for SqliteDialect {
         vec![definition.to_owned()]
     }
 
-    /// A transaction reads the database as it was at its first read.
+    /// A transaction reads the state of the database at its first read.
     fn begin_repeatable_read(&self) -> &'static str {
         "BEGIN"
     }

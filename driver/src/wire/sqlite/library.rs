@@ -1,6 +1,6 @@
 //! SQLite's C interface, loaded from a shared library that is named when the process starts.
 //!
-//! A process loads one library: to compare two versions, each runs in a process of its own.
+//! A process loads one library: to compare two versions, each runs in its own process.
 #![allow(unsafe_code, reason = "a foreign library is called")]
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
@@ -13,7 +13,7 @@ use libloading::os::unix::{Library, Symbol, RTLD_LOCAL, RTLD_NOW};
 
 use super::super::{Failure, ServerError};
 
-/// Flags of dlopen(3): a function that is missing is found out when the library is loaded.
+/// Flags of dlopen(3): missing functions are reported when the library is loaded.
 const BIND_NOW: c_int = RTLD_NOW | RTLD_LOCAL;
 const OK: c_int = 0;
 const BUSY: c_int = 5;
@@ -55,13 +55,14 @@ const CODES: [&str; 26] = [
     "RANGE",
     "NOTADB",
 ];
-/// Looks for a lock that another connection holds. SQLite's own waiting sleeps 1 to 100 ms between two
-/// looks, in which dozens of transactions would fit: two clients that write would measure sleep.
+/// Attempts to get a lock that another connection holds. SQLite's own waiting sleeps 1 to 100 ms
+/// between two attempts, enough time for dozens of transactions: two writing clients would measure
+/// sleep.
 const LOOKS_WITHOUT_SLEEP: c_int = 10;
 const SLEEP_BETWEEN_LOOKS: Duration = Duration::from_micros(50);
-/// Instructions of the virtual machine between two looks at the time.
+/// Instructions of the virtual machine between two checks of the time.
 const INSTRUCTIONS_BETWEEN_LOOKS: c_int = 100_000;
-/// After about a minute the statement fails.
+/// Attempts before the statement fails, after about a minute.
 const MOST_LOOKS: c_int = 600_000;
 
 enum Database {}
@@ -83,7 +84,7 @@ macro_rules! functions {
             fn of(library: &Library) -> Result<Self, libloading::Error> {
                 Ok(Self {
                     $($name: {
-                        // SAFETY: the types are those of sqlite3.h, which have been the same in
+                        // SAFETY: the types are as in sqlite3.h, where they have been the same in
                         // every version 3.
                         let symbol: Symbol<unsafe extern "C" fn($($argument),*) -> $result> =
                             unsafe { library.get($symbol.as_bytes()) }?;
@@ -133,10 +134,10 @@ functions! {
     ) -> ();
 }
 
-/// The library of this process, with what its connections have in common.
+/// The library of this process, and the common state of its connections.
 struct Loaded {
     functions: Functions,
-    /// The library stays open: the functions are its.
+    /// The library stays open because the functions belong to it.
     _library: Library,
 }
 
@@ -146,7 +147,7 @@ static LOADED: OnceLock<Loaded> = OnceLock::new();
 pub fn load(path: &Path) -> Result<(), Failure> {
     let refused = |error: libloading::Error| {
         Failure::usage(format!(
-            "{} is no library of SQLite: {error}",
+            "{} is not a library of SQLite: {error}",
             path.display()
         ))
     };
@@ -156,7 +157,7 @@ pub fn load(path: &Path) -> Result<(), Failure> {
     // SAFETY: the function takes no arguments.
     if unsafe { (functions.threadsafe)() } == 0 {
         return Err(Failure::usage(format!(
-            "{} was compiled with SQLITE_THREADSAFE=0, which allows one thread alone",
+            "{} was compiled with SQLITE_THREADSAFE=0, which allows only one thread",
             path.display()
         )));
     }
@@ -166,7 +167,7 @@ pub fn load(path: &Path) -> Result<(), Failure> {
     };
     LOADED
         .set(loaded)
-        .map_err(|_| Failure::usage("a process loads one library of SQLite"))
+        .map_err(|_| Failure::usage("a process loads only one library of SQLite"))
 }
 
 fn functions() -> Result<&'static Functions, Failure> {
@@ -181,15 +182,15 @@ pub fn version() -> Result<String, Failure> {
     Ok(unsafe { text((functions()?.libversion)()) })
 }
 
-/// A connection of one thread at a time.
+/// A connection for one thread at a time.
 pub struct Handle {
     functions: &'static Functions,
     database: *mut Database,
-    /// The time by which the statements under way have to end, if they have to.
+    /// The deadline of running statements, if any.
     deadline: Option<Box<Instant>>,
 }
 
-/// What a statement counts since it was prepared: SQLITE_STMTSTATUS_... of sqlite3.h.
+/// Counts of a statement since it was prepared: SQLITE_STMTSTATUS_... of sqlite3.h.
 #[derive(Clone, Copy)]
 pub enum StatementCount {
     FullScanSteps = 1,
@@ -198,7 +199,7 @@ pub enum StatementCount {
     MachineSteps = 4,
 }
 
-/// What a connection counts since it was opened: SQLITE_DBSTATUS_... of sqlite3.h.
+/// Counts of a connection since it was opened: SQLITE_DBSTATUS_... of sqlite3.h.
 #[derive(Clone, Copy)]
 pub enum ConnectionCount {
     CacheHits = 7,
@@ -206,14 +207,14 @@ pub enum ConnectionCount {
 }
 
 // SAFETY: a library that is compiled for threads lets a connection move between them, as long as
-// one at a time uses it, which `&mut` sees to.
+// one at a time uses it, which `&mut` ensures.
 unsafe impl Send for Handle {}
 
-/// A prepared statement; it has to be finalized before its connection is closed.
+/// A prepared statement; it must be finalized before its connection is closed.
 pub struct Statement {
     functions: &'static Functions,
     prepared: *mut Prepared,
-    /// The type of each column's first value that is not NULL; empty if it returns no rows.
+    /// The type of each column's first non-NULL value; empty if it returns no rows.
     pub types: Vec<c_int>,
 }
 
@@ -229,7 +230,7 @@ pub enum Stepped {
 }
 
 impl Handle {
-    /// Open a database, which is made if it is missing. An empty name makes a private one.
+    /// Open a database, creating it if it is missing. An empty name creates a private one.
     pub fn open(path: &str) -> Result<Self, Failure> {
         let functions = functions()?;
         let name = CString::new(path).map_err(Failure::usage)?;
@@ -252,8 +253,8 @@ impl Handle {
         Err(Failure::connection(format!("cannot open {path}: {reason}")))
     }
 
-    /// Prepare the first statement of a text; return it with the rest of the text. There is none in
-    /// a text of spaces.
+    /// Prepare the first statement of a text; return it with the rest of the text. A text of spaces
+    /// has no statement.
     pub fn prepare<'a>(&mut self, sql: &'a str) -> Result<(Option<Statement>, &'a str), Failure> {
         let size = c_int::try_from(sql.len()).map_err(Failure::usage)?;
         let (mut prepared, mut rest) = (null_mut(), null());
@@ -280,7 +281,7 @@ impl Handle {
         Ok((statement, &sql[used..]))
     }
 
-    /// Return the rows that the last INSERT, UPDATE or DELETE has changed.
+    /// Return the number of rows changed by the last INSERT, UPDATE or DELETE.
     pub fn changes(&self) -> u64 {
         // SAFETY: the connection is open.
         let changes = unsafe { (self.functions.changes)(self.database) };
@@ -292,12 +293,12 @@ impl Handle {
         unsafe { (self.functions.autocommit)(self.database) == 0 }
     }
 
-    /// Interrupt statements that still run at that time.
+    /// Interrupt statements that are still running at that time.
     pub fn stop_at(&mut self, deadline: Instant) {
         let deadline: &mut Instant = self.deadline.insert(Box::new(deadline));
         let argument = std::ptr::from_mut(deadline).cast();
         let (every, look) = (INSTRUCTIONS_BETWEEN_LOOKS, Some(is_late as _));
-        // SAFETY: the connection is open; the deadline has its place as long as the connection.
+        // SAFETY: the connection is open; the deadline stays in place as long as the connection.
         unsafe { (self.functions.progress_handler)(self.database, every, look, argument) };
     }
 
@@ -335,7 +336,7 @@ impl Drop for Handle {
 
 impl Statement {
     pub fn bind_integer(&mut self, place: usize, value: i64) {
-        // SAFETY: the statement is prepared; a place that it does not have is refused.
+        // SAFETY: the statement is prepared; an invalid index is rejected.
         unsafe { (self.functions.bind_int64)(self.prepared, place as c_int, value) };
     }
 
@@ -349,10 +350,10 @@ impl Statement {
         unsafe { (self.functions.bind_null)(self.prepared, place as c_int) };
     }
 
-    /// Bind a text that SQLite reads where it is.
+    /// Bind a text that SQLite reads in place.
     ///
     /// # Safety
-    /// The text stays there until the statement has ended.
+    /// The text must stay in place until the statement has finished.
     pub unsafe fn bind_text(&mut self, place: usize, value: &[u8]) {
         let (start, size) = (value.as_ptr().cast(), value.len() as c_int);
         // SAFETY: the caller's promise; no destructor (SQLITE_STATIC) means that it is not copied.
@@ -375,15 +376,15 @@ impl Statement {
         unsafe { (self.functions.reset)(self.prepared) };
     }
 
-    /// Return a count, and begin it again.
+    /// Return a count, and reset it.
     pub fn take_count(&mut self, what: StatementCount) -> u64 {
         // SAFETY: the statement is prepared.
         let count = unsafe { (self.functions.statement_status)(self.prepared, what as c_int, 1) };
         u64::try_from(count).unwrap_or(0)
     }
 
-    /// Read all values of the row, as a program does that uses them and knows their types. Texts are
-    /// not copied.
+    /// Read all values of the row, like a program that uses them and knows their types. Texts are not
+    /// copied.
     pub fn read_row(&mut self) {
         for (column, kind) in (0..).zip(&mut self.types) {
             // SAFETY: the statement is at a row, which has this column.
@@ -443,14 +444,14 @@ impl Drop for Statement {
     }
 }
 
-/// Return whether a deadline is over.
+/// Return whether a deadline has passed.
 unsafe extern "C" fn is_late(deadline: *mut c_void) -> c_int {
-    // SAFETY: the connection has a deadline as long as it has this function.
+    // SAFETY: the deadline lives as long as this function is registered.
     let deadline = unsafe { &*deadline.cast::<Instant>() };
     c_int::from(Instant::now() > *deadline)
 }
 
-/// Wait before the next look for a lock; return 0 when there have been enough.
+/// Wait before the next attempt to get a lock; return 0 after the last one.
 unsafe extern "C" fn wait_for_lock(_: *mut c_void, looks: c_int) -> c_int {
     if looks < LOOKS_WITHOUT_SLEEP {
         std::thread::yield_now();
@@ -460,10 +461,10 @@ unsafe extern "C" fn wait_for_lock(_: *mut c_void, looks: c_int) -> c_int {
     c_int::from(looks < MOST_LOOKS)
 }
 
-/// Copy a string of C.
+/// Copy a C string.
 ///
 /// # Safety
-/// It is NULL, or ends with a zero.
+/// It must be NULL, or end with a zero.
 unsafe fn text(start: *const c_char) -> String {
     if start.is_null() {
         return String::new();

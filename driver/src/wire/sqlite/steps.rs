@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Steps of a plan of SQLite as lines, each indented by two blanks more than the step above it.
+/// Steps of SQLite plans as lines, each indented by two more blanks than its parent.
 #[derive(Default)]
 pub struct Steps {
     depths: HashMap<i64, usize>,
@@ -10,7 +10,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Add a step; one without a known `parent` is at the left.
+    /// Add a step; one without a known `parent` is not indented.
     pub fn push(&mut self, id: Option<i64>, parent: Option<i64>, step: &str) {
         let above = parent.and_then(|parent| self.depths.get(&parent));
         let depth = above.map_or(0, |depth| depth + 1);

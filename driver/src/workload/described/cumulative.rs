@@ -2,7 +2,7 @@
 
 use crate::keys::Stream;
 
-/// Choices by weight.
+/// A choice by weight.
 #[derive(Clone)]
 pub struct Cumulative {
     sums: Vec<f64>,
@@ -12,7 +12,7 @@ impl Cumulative {
     pub fn of(weights: &[f64]) -> Result<Self, String> {
         let valid = |weight: &f64| weight.is_finite() && *weight > 0.0;
         if weights.is_empty() || !weights.iter().all(valid) {
-            return Err("weights are positive numbers, one at the least".into());
+            return Err("weights must be positive, and at least one is needed".into());
         }
         let mut sum = 0.0;
         let sums = weights.iter().map(|weight| {
@@ -28,7 +28,7 @@ impl Cumulative {
         self.sums.len()
     }
 
-    /// Draw the place of a choice; a single one takes no random number.
+    /// Draw the index of a choice; a single choice uses no random number.
     pub fn draw(&self, stream: &mut Stream) -> usize {
         let last = self.sums.len() - 1;
         if last == 0 {

@@ -1,4 +1,4 @@
-//! The sources of values: descriptions that were checked, in a form that draws quickly.
+//! The sources of values: checked descriptions in a form that draws quickly.
 
 use super::cumulative::Cumulative;
 use super::form::{Fixed, Form};
@@ -11,27 +11,27 @@ use crate::protocol::described::{
 use crate::wire::Value;
 use crate::workload::Shape;
 
-/// The most digits after the point, as many as a number of 64 bits has.
+/// Most digits after the point, as many as a 64-bit number has.
 const MOST_DIGITS: u32 = 18;
-/// The most bytes of a number as a text.
+/// Most bytes of a number as text.
 const BYTES_OF_NUMBER: usize = 24;
 /// The largest exponent of Zipf's distribution.
 const MOST_EXPONENT: f64 = 10.0;
 
-/// The state from which the values of a row or of an operation are drawn.
+/// The state for drawing the values of a row or of an operation.
 pub struct Draws<'a> {
     pub stream: Stream,
     pub sampler: &'a mut DistinctSampler,
     pub index: u64,
     pub client: u64,
     pub clients: u64,
-    /// The place of the transaction's first value among those of the operation.
+    /// The index of the transaction's first value within the operation.
     pub first_value: usize,
-    /// The tuple of each set that the call draws of.
+    /// The drawn tuple of each set, for the current call.
     pub tuples: &'a mut [u64],
 }
 
-/// The source of one value, or of several.
+/// The source of one or several values.
 pub struct Source {
     form: Form,
     kind: Kind,
@@ -102,7 +102,7 @@ enum Kind {
 }
 
 impl Source {
-    /// Return the source of a column of a table of so many rows.
+    /// Return the source of a column of a table with `rows` rows.
     pub fn of_column(column: &DescribedColumn, rows: u64) -> Result<Self, String> {
         let form = Form::of(&column.kind);
         let kind = match &column.values {
@@ -122,14 +122,17 @@ impl Source {
             | Draw::Own { .. }
             | Draw::Same { .. }
             | Draw::Sample { .. } => {
-                return Err(format!("{} is drawn as only statements can", column.name))
+                return Err(format!(
+                    "{} uses a draw that only statements support",
+                    column.name
+                ))
             }
             draw => Kind::of(draw, form)?,
         };
         Ok(Self { form, kind })
     }
 
-    /// Return the source of a statement's value, which has so many before it in its transaction.
+    /// Return the source of a statement's value; `place` values precede it in its transaction.
     pub fn of_statement(
         value: &DescribedValue,
         test: &DescribedTest,
@@ -155,19 +158,19 @@ impl Source {
                 let count = size(low, high)?;
                 if count < shape.clients {
                     return Err(format!(
-                        "{count} numbers for {} clients with numbers of their own",
+                        "{count} numbers cannot be divided among {} clients",
                         shape.clients
                     ));
                 }
                 Kind::Own { low, count }
             }
             &Draw::Same { place } if place >= values_before => {
-                return Err(format!("the value {place} is not drawn before"))
+                return Err(format!("value {place} is not drawn before"))
             }
             &Draw::Same { place } => Kind::Same { place },
             &Draw::Sample { set, column } => {
                 let tuples = test.samples.get(set).filter(|tuples| !tuples.is_empty());
-                let tuples = tuples.ok_or_else(|| format!("there are no samples {set}"))?;
+                let tuples = tuples.ok_or_else(|| format!("there is no sample {set}"))?;
                 let values = tuples.iter().map(|tuple| {
                     let literal = tuple.get(column);
                     form.fix(literal.ok_or_else(|| format!("a sample has no column {column}"))?)
@@ -196,7 +199,7 @@ impl Source {
         }
     }
 
-    /// Return the bytes of the text of each value, at the most.
+    /// Return the most bytes that the text of each value has.
     pub fn most_bytes(&self) -> usize {
         let longest = |values: &[Fixed]| values.iter().map(Fixed::bytes).max().unwrap_or(0);
         match &self.kind {
@@ -209,7 +212,7 @@ impl Source {
         }
     }
 
-    /// Return the set of tuples of which it draws.
+    /// Return the set of tuples that it draws from.
     pub fn set(&self) -> Option<usize> {
         match self.kind {
             Kind::Sample { set, .. } => Some(set),
@@ -217,7 +220,7 @@ impl Source {
         }
     }
 
-    /// Append the values to those of the operation.
+    /// Append the values to the operation.
     pub fn append(&self, draws: &mut Draws<'_>, operation: &mut Operation) -> Result<(), String> {
         let form = self.form;
         let mut push = |number| form.push(number, 0, operation);
@@ -304,12 +307,12 @@ fn encoded(encoding: Encoding, start: u32, operation: &Operation) -> Value {
 }
 
 impl Kind {
-    /// Return the draws that columns and statements have alike.
+    /// Return the draw, for the kinds that columns and statements share.
     fn of(draw: &Draw, form: Form) -> Result<Self, String> {
         Ok(match draw {
             &Draw::Cycle { start, each, count } => {
                 if each == 0 || count == 0 {
-                    return Err("a cycle has numbers, and each comes once at the least".into());
+                    return Err("a cycle needs numbers, and each at least once".into());
                 }
                 let last = start.checked_add_unsigned(count - 1);
                 form.check_range(start, last.ok_or("the numbers are too large")?)?;
@@ -321,7 +324,7 @@ impl Kind {
                 count,
             } => {
                 if values.is_empty() || *count == 0 {
-                    return Err("a list has values, and comes once at the least".into());
+                    return Err("a list needs values, and at least one round".into());
                 }
                 let last = i128::from(*step) * i128::from(count - 1);
                 for &value in values {
@@ -338,7 +341,7 @@ impl Kind {
             &Draw::Uniform { low, high, scale } => {
                 form.check_range(low, high)?;
                 if scale > MOST_DIGITS {
-                    return Err(format!("{scale} digits are more than {MOST_DIGITS}"));
+                    return Err(format!("{scale} digits exceed the limit of {MOST_DIGITS}"));
                 }
                 let count = size(low, high)?;
                 Self::Uniform { low, count, scale }
@@ -352,7 +355,7 @@ impl Kind {
                 if !(0.0..=MOST_EXPONENT).contains(&exponent) || exponent == 0.0 || exponent == 1.0
                 {
                     return Err(format!(
-                        "{exponent} is no exponent: it is positive, {MOST_EXPONENT} at most, and not 1"
+                        "the exponent {exponent} must be positive, at most {MOST_EXPONENT}, and not 1"
                     ));
                 }
                 let zipf = Zipf::new(size(low, high)?, exponent);
@@ -391,24 +394,24 @@ impl Kind {
                 let values = values.collect::<Result<_, String>>()?;
                 Self::Choice { values, weights }
             }
-            other => return Err(format!("{other:?} cannot be drawn here")),
+            other => return Err(format!("{other:?} is not supported here")),
         })
     }
 }
 
-/// Return how many whole numbers a range has.
+/// Return the number of integers in a range.
 fn size(low: i64, high: i64) -> Result<u64, String> {
     let size = high.checked_sub(low).filter(|difference| *difference >= 0);
-    let size = size.ok_or_else(|| format!("{low} to {high} is no range"))?;
+    let size = size.ok_or_else(|| format!("{low} to {high} is not a range"))?;
     Ok(size as u64 + 1)
 }
 
-/// Return how many places so many adjacent numbers have in a range.
+/// Return the number of positions of `count` adjacent numbers in a range.
 fn starts(low: i64, high: i64, count: u64) -> Result<u64, String> {
     let size = size(low, high)?;
     if count == 0 || count > size {
         return Err(format!(
-            "{count} numbers of {low} to {high} cannot be drawn"
+            "{count} numbers cannot be drawn from {low} to {high}"
         ));
     }
     Ok(size - count + 1)
@@ -417,6 +420,6 @@ fn starts(low: i64, high: i64, count: u64) -> Result<u64, String> {
 fn dimensions(kind: &DescribedType) -> Result<u32, String> {
     match kind {
         DescribedType::Vector { dimensions } => Ok(*dimensions),
-        _ => Err("vectors are values of the type vector".into()),
+        _ => Err("vectors need columns of the type vector".into()),
     }
 }

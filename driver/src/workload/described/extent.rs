@@ -1,4 +1,4 @@
-//! The extent of a test, which is limited, so that no description asks for more memory than there is.
+//! Limits on the size of a test, so that no description needs more memory than there is.
 
 use super::draw::Source;
 use super::PlannedCall;
@@ -6,10 +6,10 @@ use crate::protocol::job::Statements;
 
 const MOST_CALLS: usize = 1 << 20;
 const MOST_VALUES: usize = 1 << 24;
-/// Texts have their places in 32 bits.
+/// Offsets of texts have 32 bits.
 const MOST_BYTES: usize = 1 << 30;
 
-/// The statements of all transactions, their values, and the bytes of their texts, at the most.
+/// The statements of all transactions, their values, and the most bytes of their texts.
 #[derive(Default)]
 pub struct Extent {
     calls: usize,
@@ -18,7 +18,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Add a call with all of its repetitions, and return the number of its values.
+    /// Add a call with all its repetitions, and return the number of its values.
     pub fn add(&mut self, call: &PlannedCall, sql: &str) -> Result<usize, String> {
         let repeat = call.repeat as usize;
         let values: usize = call.sources.iter().map(Source::count).sum();
@@ -26,7 +26,7 @@ impl Extent {
         let texts = bytes_of(&call.sources);
         let bytes = match call.form {
             Statements::Prepared => texts,
-            // Beside the values there are their literals, in which each byte may be doubled.
+            // Values are followed by their literals, where each byte may be doubled.
             Statements::Text => texts.saturating_mul(3).saturating_add(sql.len()),
         };
         self.calls = self.calls.saturating_add(repeat);
@@ -44,7 +44,7 @@ pub fn check_row(sources: &[Source]) -> Result<(), String> {
     check(bytes_of(sources), MOST_BYTES, "bytes of values")
 }
 
-/// Return the bytes of all values as texts, at the most.
+/// Return the most bytes of all values as texts.
 fn bytes_of(sources: &[Source]) -> usize {
     let each = sources
         .iter()
@@ -54,7 +54,7 @@ fn bytes_of(sources: &[Source]) -> usize {
 
 fn check(number: usize, most: usize, what: &str) -> Result<(), String> {
     if number > most {
-        return Err(format!("{number} {what} are more than {most}"));
+        return Err(format!("{number} {what} exceed the limit of {most}"));
     }
     Ok(())
 }

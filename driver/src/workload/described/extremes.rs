@@ -1,4 +1,4 @@
-//! Descriptions at the ends of what JSON can say: they are refused, or their operations are composed.
+//! Descriptions with extreme values: they are rejected, or their operations are composed.
 
 use serde_json::{json, Value as Json};
 
@@ -31,7 +31,7 @@ fn compose(test: &dyn Test) {
     }
 }
 
-/// Compose the operations of one statement with so many values of every type, where it is taken.
+/// Compose the operations of one statement with this number of values of every supported type.
 fn compose_all(draw: &Json, placeholders: usize) -> usize {
     let sql = vec!["?"; placeholders].join(", ");
     let mut taken = 0;
@@ -103,17 +103,17 @@ fn what_would_fill_the_memory_is_refused() {
     let long = json!([{"by": "text", "shortest": u32::MAX, "longest": u32::MAX}]);
     let message = refusal(statement("?", "text", &long), 1);
     assert!(
-        message.contains("bytes of values are more than"),
+        message.contains("bytes of values exceed the limit"),
         "{message}"
     );
     let serial = json!([{"by": "serial", "start": 1}]);
     let mut often = statement("?", "int", &serial);
     often["transactions"][0]["calls"][0]["repeat"] = json!(u32::MAX);
     let message = refusal(often.clone(), 1);
-    assert!(message.contains("statements are more than"), "{message}");
+    assert!(message.contains("statements exceed the limit"), "{message}");
     often["transactions"][0]["calls"][0]["repeat"] = json!(0);
     let message = refusal(often, 1);
-    assert!(message.contains("once at the least"), "{message}");
+    assert!(message.contains("at least"), "{message}");
     let most = json!({"by": "distinct", "low": 0, "high": i64::MAX, "count": 1u64 << 63});
     let message = refusal(statement("SELECT 1", "bigint", &json!([most, most])), 1);
     assert!(message.contains("values for 0 placeholders"), "{message}");
@@ -125,7 +125,7 @@ fn a_query_whose_freshness_is_read_has_a_statement_before_it() {
     described["freshness"] = json!({"kind": "reads", "statement": "SELECT 1, 1"});
     let message = refusal(described.clone(), 1);
     assert!(
-        message.contains("that a statement before it begins"),
+        message.contains("a statement before its query"),
         "{message}"
     );
     let calls = &mut described["transactions"][0]["calls"];

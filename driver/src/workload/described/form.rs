@@ -1,4 +1,4 @@
-//! The forms in which drawn numbers and given literals become values.
+//! The conversion of drawn numbers and literals to values.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use crate::protocol::described::{DescribedType, Literal};
 use crate::wire::calendar::DateTime;
 use crate::wire::Value;
 
-/// The form in which a value is sent.
+/// The form of a value for sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Int,
@@ -19,7 +19,7 @@ pub enum Form {
     Written,
 }
 
-/// A value that is known before anything is drawn.
+/// A value that is known before drawing.
 pub enum Fixed {
     Value(Value),
     Text(Vec<u8>),
@@ -46,12 +46,12 @@ impl Form {
     pub fn check_range(self, low: i64, high: i64) -> Result<(), String> {
         let fits = |number| i32::try_from(number).is_ok();
         if self == Self::Int && !(fits(low) && fits(high)) {
-            return Err(format!("{low} to {high} is more than an int holds"));
+            return Err(format!("{low} to {high} exceeds the range of int"));
         }
         let is_date = |number| DateTime::SECONDS.contains(&number);
         if self == Self::Timestamp && !(is_date(low) && is_date(high)) {
             return Err(format!(
-                "{low} to {high} are no seconds of years of four digits"
+                "{low} to {high} exceeds the seconds of four-digit years"
             ));
         }
         Ok(())
@@ -82,7 +82,7 @@ impl Form {
 
     /// Convert a literal to a value of this form.
     pub fn fix(self, literal: &Literal) -> Result<Fixed, String> {
-        let wrong = || Err(format!("{literal:?} is no value of the type"));
+        let wrong = || Err(format!("{literal:?} is not a value of the type"));
         Ok(Fixed::Value(match (self, literal) {
             (_, Literal::Null(())) => Value::Null,
             (Self::Int, Literal::Whole(number)) => match i32::try_from(*number) {

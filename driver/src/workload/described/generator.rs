@@ -9,7 +9,7 @@ use crate::workload::statement::Statement;
 
 pub struct DescribedGenerator {
     test: Described,
-    /// By the number of the statement, as it is sent in each form.
+    /// By statement number, in the form for sending.
     prepared: Vec<Statement>,
     texts: Vec<Statement>,
     sampler: DistinctSampler,

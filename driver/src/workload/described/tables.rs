@@ -1,5 +1,5 @@
-//! The load of described tables. A row is a pure function of seed, table and number, and rows arrive in
-//! their order, so that the tables of two servers are alike.
+//! Loading of described tables. A row is a pure function of seed, table and number, and rows arrive in
+//! order, so that the tables of two servers are alike.
 
 use super::draw::{Draws, Source};
 use super::extent::check_row;

@@ -125,7 +125,10 @@ fn clients_have_numbers_of_their_own() {
         assert_eq!((number - 11) as u64 % 3, index % 3);
     }
     let message = refusal(statement("?", "int", &draws), 11);
-    assert!(message.contains("10 numbers for 11 clients"), "{message}");
+    assert!(
+        message.contains("10 numbers cannot be divided among 11 clients"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -249,7 +252,7 @@ fn vectors_are_taken_in_turn() {
     assert_eq!(operation(test.as_ref(), 4).text, b"[0.5,1]");
     let message = refusal(described(3), 1);
     assert!(
-        message.contains("16 bytes, which are no vectors of 3"),
+        message.contains("16 bytes, which is not a multiple of 3"),
         "{message}"
     );
     std::fs::remove_file(file).unwrap();
@@ -260,19 +263,19 @@ fn what_cannot_be_drawn_is_refused() {
     let cases = [
         (
             json!([{"by": "uniform", "low": 2, "high": 1}]),
-            "2 to 1 is no range",
+            "2 to 1 is not a range",
         ),
         (
             json!([{"by": "uniform", "low": 1, "high": 3_000_000_000u64}]),
-            "more than an int",
+            "exceeds the range of int",
         ),
         (
             json!([{"by": "zipf", "low": 1, "high": 9, "exponent": 1.0}]),
-            "1 is no exponent",
+            "the exponent 1 must be",
         ),
         (
             json!([{"by": "span", "low": 1, "high": 3, "count": 4}]),
-            "4 numbers of 1 to 3",
+            "4 numbers cannot be drawn from 1 to 3",
         ),
         (
             json!([{"by": "text", "shortest": 1, "longest": 2}]),
@@ -280,28 +283,31 @@ fn what_cannot_be_drawn_is_refused() {
         ),
         (
             json!([{"by": "choice", "values": ["a"]}]),
-            "no value of the type",
+            "not a value of the type",
         ),
         (
             json!([{"by": "choice", "values": [1], "weights": [1.0, 2.0]}]),
             "2 weights for 1",
         ),
-        (json!([{"by": "listed", "values": []}]), "a list has values"),
+        (
+            json!([{"by": "listed", "values": []}]),
+            "a list needs values",
+        ),
         (
             json!([{"by": "listed", "values": [1], "step": 2, "count": i64::MAX}]),
             "the numbers are too large",
         ),
         (
             json!([{"by": "choice", "values": []}]),
-            "weights are positive",
+            "weights must be positive",
         ),
         (
             json!([{"by": "same", "place": 0}]),
-            "the value 0 is not drawn before",
+            "value 0 is not drawn before",
         ),
         (
             json!([{"by": "sample", "set": 0, "column": 0}]),
-            "there are no samples 0",
+            "there is no sample 0",
         ),
         (
             json!([{"by": "serial", "start": 1}, {"by": "serial", "start": 1}]),
@@ -309,7 +315,7 @@ fn what_cannot_be_drawn_is_refused() {
         ),
         (
             json!([{"by": "vectors", "file": "/"}]),
-            "values of the type vector",
+            "columns of the type vector",
         ),
     ];
     for (draws, expected) in cases {

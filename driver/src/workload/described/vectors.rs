@@ -8,7 +8,7 @@ use crate::protocol::described::Encoding;
 
 const NUMBER: usize = size_of::<f32>();
 
-/// A file from which vectors are read one by one.
+/// A file of vectors that are read one by one.
 pub struct Vectors {
     file: File,
     size: usize,
@@ -23,7 +23,7 @@ impl Vectors {
         let (length, file) = opened.map_err(|error| format!("{path}: {error}"))?;
         if size == 0 || length == 0 || length % size as u64 != 0 {
             return Err(format!(
-                "{path} has {length} bytes, which are no vectors of {dimensions} dimensions"
+                "{path} has {length} bytes, which is not a multiple of {dimensions} numbers"
             ));
         }
         Ok(Self {
@@ -38,12 +38,12 @@ impl Vectors {
         self.count
     }
 
-    /// Append the vector of a number, counted from 0, to the text.
+    /// Append the vector with this number, counted from 0, to the text.
     pub fn write(&self, number: u64, text: &mut Vec<u8>) -> Result<(), String> {
         let place = number % self.count * self.size as u64;
         let mut bytes = vec![0; self.size];
         let read = self.file.read_exact_at(&mut bytes, place);
-        read.map_err(|error| format!("a vector cannot be read: {error}"))?;
+        read.map_err(|error| format!("cannot read a vector: {error}"))?;
         match self.encoding {
             Encoding::Bytes => text.extend_from_slice(&bytes),
             Encoding::Text => {
@@ -59,10 +59,10 @@ impl Vectors {
     }
 }
 
-/// All vectors of a file as they are sent, so that no operation formats numbers.
+/// All vectors of a file in the form for sending, so that operations need not format numbers.
 pub struct EncodedVectors {
     bytes: Vec<u8>,
-    /// The end of each in `bytes`.
+    /// The end of each vector in `bytes`.
     ends: Vec<usize>,
 }
 
@@ -79,7 +79,7 @@ impl EncodedVectors {
         Ok(encoded)
     }
 
-    /// Return the bytes of the longest one.
+    /// Return the bytes of the longest vector.
     pub fn most_bytes(&self) -> usize {
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let lengths = self.ends.iter().zip(starts).map(|(end, start)| end - start);

@@ -1,4 +1,4 @@
-//! Deletes from the head of a table, which moves.
+//! Deletes from the head of a table, which advances.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ pub struct Deletes {
     gate: Arc<Gate>,
     rows_per_commit: u64,
     statement: Statement,
-    /// Rows that the operation under way still has to delete.
+    /// Rows that the current operation still has to delete.
     left: u64,
     /// The keys of its last statement.
     keys: Range<u64>,
 }
 
 impl Deletes {
-    /// Return the statement that deletes the rows behind the gate, and its generator.
+    /// Return the statement that deletes rows within the limit of the gate, and its generator.
     pub fn new(
         table: Arc<Table>,
         gate: Arc<Gate>,
@@ -58,8 +58,8 @@ impl Deletes {
         self.statement.call(0, Expected::Anything, operation);
     }
 
-    /// Go on after a range without rows: to the next key, or back to a key that was committed in a
-    /// gap after the head had passed it (keys of a shared table are not committed in their order).
+    /// Continue after a range without rows: at the next key, or back at a key that was committed in a
+    /// gap after the head had passed it (keys of a shared table are not committed in order).
     fn seek(
         &mut self,
         operation: &mut Operation,
@@ -81,8 +81,8 @@ impl Deletes {
 }
 
 impl Generator for Deletes {
-    /// Delete the next rows. Keys that were taken and not deleted, because their statement could
-    /// not be repeated any more in its window, come first.
+    /// Delete the next rows. Keys come first that were taken but not deleted, because there was no
+    /// time to repeat their statement in its window.
     fn compose(&mut self, _: u64, operation: &mut Operation) {
         if self.left > 0 {
             return self.delete_from(self.keys.start, operation);

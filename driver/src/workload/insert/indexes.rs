@@ -54,7 +54,7 @@ impl Generator for Indexes {
         });
     }
 
-    /// A third of the rows is counted with each index.
+    /// Each index counts a third of the rows.
     fn next_call(
         &mut self,
         _: u64,

@@ -12,16 +12,16 @@ use crate::wire::{Failure, TextQueries, Value};
 use crate::workload::statement::Statement;
 
 const COLUMNS: &str = "dateandtime, cashregisterid, customerid, productid, price, data";
-/// The column that comes first where the client gives the keys.
+/// The first column if the client generates the keys.
 const KEY_COLUMN: &str = "transactionid";
 const VALUES: usize = 6;
 pub const MOST_ROWS_PER_COMMIT: usize = MOST_PARAMETERS / (VALUES + 1);
 
-/// The side that gives a row its key.
+/// The side that generates a row's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
     Server,
-    /// The key is the row's place in the table's sequence of rows, counted from 1.
+    /// The key is the row's number in the table's sequence of rows, counted from 1.
     Client,
 }
 
@@ -42,7 +42,7 @@ pub struct Inserts {
     keys: Keys,
     rows_per_commit: u64,
     full: Statement,
-    /// The rows that do not fill a statement, if there are any.
+    /// The rows that do not fill a statement, if any.
     rest: Option<Rest>,
 }
 
@@ -54,7 +54,7 @@ struct Rest {
 }
 
 impl Inserts {
-    /// Return the statements that insert `rows` rows, or rows without end, and their generator.
+    /// Return the statements that insert `rows` rows, or endlessly, and their generator.
     pub fn new(
         table: Arc<Table>,
         gate: Arc<Gate>,

@@ -1,4 +1,4 @@
-//! The queries beside the writes.
+//! The queries that run concurrently with the writes.
 
 use std::sync::Arc;
 
@@ -100,7 +100,7 @@ impl Queries {
     }
 }
 
-/// Return a query of ten rows from a random place of an index that covers it.
+/// Return a query of ten rows from a random position of a covering index.
 fn range(table: &str, columns: &str) -> String {
     let (first, _) = columns.split_once(',').expect("several columns");
     format!("SELECT {columns} FROM {table} WHERE {first} >= ? ORDER BY {columns} LIMIT 10")

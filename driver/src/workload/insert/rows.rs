@@ -11,7 +11,7 @@ pub const PRICES: u64 = 500;
 
 /// 2024-01-01.
 const FIRST_SECOND: u64 = 1_704_067_200;
-/// Purchases with the same second.
+/// Purchases in the same second.
 const ROWS_PER_SECOND: u64 = 1_000;
 const SHORTEST_DATA: usize = 10;
 const DATA_LENGTHS: u64 = 11;
@@ -76,7 +76,7 @@ pub fn draw_price(stream: &mut Stream) -> f32 {
 }
 
 impl Row {
-    /// Return the data, whose first half is random and whose other half is filling.
+    /// Return the data; its first half is random, and its second half is filling.
     pub fn data(&self) -> &[u8] {
         &self.data[..self.data_length]
     }
@@ -99,9 +99,9 @@ impl Row {
     }
 }
 
-/// A source of several small uniform numbers from one random number: the low half of each product
-/// is the random number for the next. The bounds' product is far below 2^64, so none is short of
-/// bits.
+/// A source of several small uniform numbers from one random number: the low half of each product is
+/// the random number for the next. The bounds' product is far below 2^64, so there are enough bits
+/// for all of them.
 struct Shares(u64);
 
 impl Shares {

@@ -54,31 +54,33 @@ pub fn prepare(job: &Prepare) -> Result<Box<dyn LongStep>, Failure> {
 fn check(job: &Prepare) -> Result<(), Failure> {
     let usage = |message| Err(Failure::usage(message));
     if job.clients == 0 || (job.tables != job.clients && job.tables != 1) {
-        return usage("a step needs a client, and a table for each or one for all".to_owned());
+        return usage("a step needs a client, and one table per client or one for all".to_owned());
     }
     if job.inserted.len() != job.tables as usize {
-        return usage("say for each table how many rows were ever inserted".to_owned());
+        return usage("inserted needs the number of rows ever inserted, for each table".to_owned());
     }
     if job.statements == Statements::Text && !wire::dialect(&job.target)?.prepares() {
         return usage(format!(
-            "{} gets its commands whole each time: leave out `statements = \"text\"`",
+            "{} sends whole commands each time: remove `statements = \"text\"`",
             job.target.dbms
         ));
     }
     if !(1..=MOST_ROWS_PER_COMMIT as u64).contains(&rows_per_commit(job)) {
-        return usage(format!("a commit has 1 to {MOST_ROWS_PER_COMMIT} rows"));
+        return usage(format!(
+            "rows per commit must be 1 to {MOST_ROWS_PER_COMMIT}"
+        ));
     }
     match job.work {
         Work::Query { seconds, .. } if !is_duration(seconds) => {
-            usage("a step takes a positive number of seconds".to_owned())
+            usage("the length of a step must be positive".to_owned())
         }
         Work::Query {
             writes_per_second, ..
         } if writes_per_second != 0.0 && !is_rate(writes_per_second) => {
-            usage("a rate is a number per second, 0 or more".to_owned())
+            usage("the rate of writes must not be negative".to_owned())
         }
         Work::Load { rows: 0, .. } | Work::Replace { rows: 0, .. } => {
-            usage("a step inserts a row at least".to_owned())
+            usage("a step must insert at least one row".to_owned())
         }
         _ => Ok(()),
     }
@@ -148,7 +150,7 @@ impl LongStep for InsertStep {
     }
 
     fn executions(&self) -> Vec<Executions> {
-        // A copy of the table: its ends move with the statements that are not executed.
+        // A copy of the table: its ends advance with the statements that are not executed.
         let table = Arc::new(self.tables[0].copy());
         let gate = Arc::new(gate(&self.job));
         gate.add_inserted(rows_per_commit(&self.job));
@@ -169,7 +171,7 @@ impl LongStep for InsertStep {
         executions
     }
 
-    /// Return a read of the first table, except beside the creation of indexes: MySQL's CREATE INDEX
+    /// Return a read of the first table, except during the creation of indexes: MySQL's CREATE INDEX
     /// waits for every open transaction that has read the table.
     fn long_read(&self) -> Option<String> {
         let table = &self.tables[0].name;
@@ -246,7 +248,7 @@ impl InsertStep {
     }
 
     /// Return the times at which a writer's statements are due: all writers of the step take turns, a
-    /// deleter half a turn behind its inserter.
+    /// deleter half a turn after its inserter.
     fn schedule(&self, role: Role, client: u32, writes_per_second: f64) -> Schedule {
         let clients = u64::from(self.job.clients);
         let slot = 2 * u64::from(client) + u64::from(role == DELETE);
@@ -260,7 +262,7 @@ impl InsertStep {
         &self.tables[client as usize % self.tables.len()]
     }
 
-    /// Return an inserter that adds `rows` rows, or without end.
+    /// Return an inserter that adds `rows` rows, or endlessly.
     fn inserter(
         &self,
         client: u32,
@@ -319,10 +321,10 @@ impl InsertStep {
         }
     }
 
-    /// Return the seat of a connection. Queries do not share their CPU with the writes beside them. An
-    /// inserter and its deleter do share theirs: they wake each other up all the time, which is
-    /// expensive from one CPU to another. A connection that creates an index has none, because its
-    /// server process may have helpers, which would inherit its CPU.
+    /// Return the seat of a connection. Queries do not share their CPU with concurrent writes. An
+    /// inserter and its deleter share a CPU: they wake each other up constantly, which is expensive
+    /// from one CPU to another. A connection that creates an index has no seat, because its server
+    /// process may have helpers, which would inherit its CPU.
     fn seat(&self, role: Role, client: u32) -> Option<usize> {
         let offset = match (role, &self.job.work) {
             (INDEX, _) => return None,

@@ -1,4 +1,4 @@
-//! The definition of the tables, and the ends of a table while it is written.
+//! The definition of the tables, and the ends of a table during writes.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -6,16 +6,16 @@ use crate::protocol::job::{Create, Partitions};
 use crate::wire::dialect::{ColumnTypes, Definitions, Ranges};
 use crate::wire::{self, Failure, TextQueries};
 
-/// A table with its ends, which move while it is written.
+/// A table with its ends, which move during writes.
 pub struct Table {
     pub name: String,
     /// The index of the next row to insert in the table's sequence of rows.
     next_row: AtomicU64,
-    /// The key below which there are no rows, except for gaps that are filled later.
+    /// The key below which there are no rows, except in gaps that are filled later.
     head: AtomicU64,
     /// The key above which there were no rows when the step was prepared.
     end: u64,
-    /// Rows that were inserted since.
+    /// Rows inserted since.
     inserted: AtomicU64,
 }
 
@@ -24,7 +24,7 @@ pub fn name(number: u64) -> String {
 }
 
 impl Table {
-    /// Find the ends of table `number`, into which `inserted` rows were ever inserted.
+    /// Find the ends of table `number`, which has had `inserted` rows.
     pub fn find(
         connection: &mut dyn TextQueries,
         number: u64,
@@ -48,7 +48,7 @@ impl Table {
         }
     }
 
-    /// Return a copy, whose ends move without those of the table.
+    /// Return a copy whose ends move independently.
     pub fn copy(&self) -> Self {
         Self {
             name: self.name.clone(),
@@ -59,7 +59,7 @@ impl Table {
         }
     }
 
-    /// Return the first of `count` rows that no other inserter takes.
+    /// Reserve `count` rows for an inserter; return the first of them.
     pub fn take_rows(&self, count: u64) -> u64 {
         self.next_row.fetch_add(count, Ordering::Relaxed)
     }
@@ -72,23 +72,23 @@ impl Table {
         self.head.load(Ordering::Relaxed)
     }
 
-    /// Return the first of `count` keys that no other deleter takes.
+    /// Reserve `count` keys for a deleter; return the first of them.
     pub fn take_head(&self, count: u64) -> u64 {
         self.head.fetch_add(count, Ordering::Relaxed)
     }
 
-    /// Move the head up to `key`, below which there are no rows any more.
+    /// Advance the head to `key`; there are no more rows below it.
     pub fn move_head(&self, key: u64) {
         self.head.fetch_max(key, Ordering::Relaxed);
     }
 
-    /// Return the key after the last one, if new keys are given without gaps.
+    /// Return the key after the last one, if new keys have no gaps.
     pub fn tail(&self) -> u64 {
         self.end + self.inserted.load(Ordering::Relaxed)
     }
 }
 
-/// Return the least key from `from` on.
+/// Return the least key that is at least `from`.
 pub fn least_key(
     connection: &mut dyn TextQueries,
     table: &str,
@@ -161,7 +161,7 @@ pub fn create(job: &Create) -> Result<(), Failure> {
 }
 
 /// Return the ranges of keys of the partitions. Keys begin at 1, and the last partition takes all
-/// keys after the others.
+/// larger keys.
 fn ranges(table: &str, partitions: Partitions) -> Ranges<'_> {
     let start = |place| 1 + u64::from(place) * partitions.rows_each;
     Ranges {

@@ -1,5 +1,5 @@
-//! Tests of data beyond the server's page cache: reads and updates of single rows, uniform over wide
-//! rows, so that nearly each operation needs a page that is not in the cache.
+//! Tests of data that exceeds the server's page cache: reads and updates of single rows, uniform over
+//! wide rows, so that nearly every operation needs a page that is not cached.
 
 use super::statements::{select, update_index, update_nonindex};
 use super::template::{Draw, Expectation, Template};

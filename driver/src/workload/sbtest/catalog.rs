@@ -1,4 +1,4 @@
-//! The microbenchmarks: their transactions, with ranges and statements as METHOD has them.
+//! The microbenchmarks: their transactions, with ranges and statements as in METHOD.
 
 use super::statements::{
     delete, distinct, family_and_range, insert, ordered, point_query, points, range, select,
@@ -9,12 +9,12 @@ use Draw::{DistinctKeys, FirstId, InTurn, Key, MiddleIds, NewId, OwnId, SameId, 
 use Expectation::{Nothing, RowIfFirstTurn, Rows, RowsIfAlone};
 
 pub const SCAN: &str = "scan";
-/// The range of the tests whose names have none.
+/// The range of tests without one in their name.
 const RANGE: u64 = 100;
 const AGGREGATED: u64 = 1000;
 const POINT_QUERIES: usize = 10;
 
-/// Return the statements of one transaction of a test in their order.
+/// Return the statements of one transaction of a test in order.
 pub fn transaction(test: &str) -> Option<Vec<Template>> {
     if let Some((family, range)) = family_and_range(test) {
         return ranged(family, range);

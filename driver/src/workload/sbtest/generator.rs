@@ -16,7 +16,7 @@ pub const PADDING_GROUPS: usize = 5;
 
 pub struct SbGenerator {
     test: SbTest,
-    /// The statements of each template, one for each table if the template names its table.
+    /// The statements of each template, one per table if the template names its table.
     statements: Vec<Vec<Statement>>,
     sampler: DistinctSampler,
     zipf: Zipf,
@@ -39,7 +39,7 @@ impl SbGenerator {
     }
 }
 
-/// Number the prepared statements as `Test::prepared` has them.
+/// Number the prepared statements as in `Test::prepared`.
 fn statements(templates: &[Template], tables: u64) -> Vec<Vec<Statement>> {
     let mut number = 0;
     templates
@@ -106,7 +106,7 @@ fn expected(template: &Template, shape: &Shape, index: u64) -> Expected {
     }
 }
 
-/// The state from which the values of one operation are drawn.
+/// The state for drawing the values of one operation.
 struct Draws<'a> {
     stream: &'a mut Stream,
     sampler: &'a mut DistinctSampler,
@@ -152,7 +152,7 @@ impl Draws<'_> {
         }
     }
 
-    /// Draw one of the ids whose remainder by the number of clients is the client's number.
+    /// Draw an id whose remainder modulo the number of clients is the client's number.
     fn draw_own_id(&mut self) -> u64 {
         let first = match self.client {
             0 => self.clients,
@@ -173,7 +173,7 @@ pub fn digits(stream: &mut Stream, groups: usize, text: &mut Vec<u8>) -> Value {
     }
 }
 
-/// Convert a key, which fits: that was checked when the session was opened.
+/// Convert a key, which fits: this was checked when the session was opened.
 fn int(key: u64) -> Value {
     Value::Int(key as i32)
 }

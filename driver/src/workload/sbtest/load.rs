@@ -1,5 +1,5 @@
 //! The tables. A row is a pure function of seed, table and id, and rows arrive in the order of their
-//! ids, so that the tables of two servers are alike page for page.
+//! ids, so that the tables of two servers are identical page for page.
 
 use super::generator::{digits, CONTENTS_GROUPS, PADDING_GROUPS};
 use super::planning::{partitions, PARTITIONED, PARTITIONED_ROWS};
@@ -26,7 +26,7 @@ const USUAL: Padding = Padding {
     column: "CHAR(60)",
     groups: PADDING_GROUPS,
 };
-/// Rows of about 1.9 KB: four are a page of Postgres, whose rows from 2 KB on are stored elsewhere.
+/// Rows of about 1.9 KB: four of them fill a page of Postgres, which stores rows from 2 KB elsewhere.
 const WIDE: Padding = Padding {
     column: "VARCHAR(1800)",
     groups: 150,
@@ -37,7 +37,7 @@ pub fn load(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure
     load_padded(job, USUAL, progress)
 }
 
-/// Load all tables, and after them a partitioned one where the server has such.
+/// Load all tables, and then a partitioned one if the server supports it.
 pub fn load_with_partitions(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
     let loaded = load(job, progress)?;
     load_partitioned(job)?;
@@ -65,7 +65,7 @@ fn load_partitioned(job: &Load) -> Result<(), Failure> {
     load.finish().map(|_| ())
 }
 
-/// Load all tables with wide rows, likewise.
+/// Load all tables with wide rows, in the same way.
 pub fn load_wide(job: &Load, progress: &mut dyn FnMut(u64)) -> Result<Loaded, Failure> {
     load_padded(job, WIDE, progress)
 }

@@ -1,5 +1,5 @@
-//! Tests of the work before execution: connecting, and planning. Statements are texts, so that the
-//! server plans each, and read few rows.
+//! Tests of the work before execution: connecting and planning. Statements are sent as text, so that
+//! the server plans each of them, and read few rows.
 
 use super::statements::point_query;
 use super::template::{Draw, Expectation, Template};
@@ -9,13 +9,13 @@ use crate::wire::CONNECT;
 /// The table of `plan-partitions`.
 pub const PARTITIONED: &str = "sbtest_partitioned";
 const PARTITIONS: u64 = 100;
-/// Few, so that it does not matter how they are read.
+/// Few, so that the access path does not matter.
 const ROWS_OF_PARTITION: u64 = 10;
 pub const PARTITIONED_ROWS: u64 = PARTITIONS * ROWS_OF_PARTITION;
 
-/// Tables that are joined: as many as Postgres orders in every way by default (`join_collapse_limit`).
+/// Joined tables: as many as Postgres orders exhaustively by default (`join_collapse_limit`).
 const JOINED: u64 = 8;
-/// Rows of the first table. A single one, by its key, would be no matter of order.
+/// Rows of the first table. With a single row, by its key, the order would not matter.
 const JOINED_ROWS: u64 = 2;
 
 /// Return the statements of a test.
@@ -49,7 +49,7 @@ pub fn partitions() -> Ranges<'static> {
 }
 
 /// Return a chain of joins of a table with itself: `k` of each is an `id` of the next. After writes
-/// some are one more than the last id.
+/// some exceed the last id by one.
 fn joins() -> Template {
     let next = |place: u64| format!(" JOIN {{table}} t{place} ON t{place}.id = t{}.k", place - 1);
     let chain: String = (2..=JOINED).map(next).collect();

@@ -11,11 +11,11 @@ pub struct Template {
     pub form: Statements,
     pub values: Vec<Draw>,
     pub expected: Expectation,
-    /// Executions in a transaction, one after the other.
+    /// Consecutive executions in a transaction.
     pub repeat: usize,
 }
 
-/// The way in which the value, or values, of placeholders are drawn.
+/// How the value, or values, of placeholders are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draw {
     /// An `id` or a `k`, uniform over 1..rows.
@@ -24,20 +24,20 @@ pub enum Draw {
     /// The first id of the first table: one row for all clients.
     SharedId,
     ZipfId,
-    /// A number of different uniform keys.
+    /// This many distinct uniform keys.
     DistinctKeys(u64),
-    /// A number of adjacent ids in the middle of the table, always the same.
+    /// This many adjacent ids in the middle of the table, always the same.
     MiddleIds(u64),
-    /// The first and the last of a number of keys inside 1..rows.
+    /// The first and the last of this many keys within 1..rows.
     Span(u64),
-    /// The id of the row whose turn it is: the rows of all tables in scattered order, each once
-    /// before any comes again. The operation uses that row's table.
+    /// The id of the next row in turn: the rows of all tables in scattered order, each once before
+    /// any is repeated. The operation uses that row's table.
     InTurn,
     /// An id of the client's own residue class, which no other client deletes.
     OwnId,
     /// The operation's `OwnId` again.
     SameId,
-    /// An id of the partitioned table, in a partition that is uniform among all.
+    /// An id of the partitioned table, in a uniformly drawn partition.
     PartitionedId,
     /// An id after all loaded ones.
     NewId,
@@ -47,7 +47,7 @@ pub enum Draw {
     Padding,
 }
 
-/// The number of rows of a statement, as far as the data define it.
+/// The number of rows of a statement, if the data determines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expectation {
     Nothing,
@@ -55,7 +55,7 @@ pub enum Expectation {
     /// The number for a single client: another client's transaction may delete the row while the
     /// statement waits for it, and the row inserted in its place is invisible to the statement.
     RowsIfAlone(u64),
-    /// One row when its turn comes for the first time, and none later.
+    /// One row in its first turn, and no row later.
     RowIfFirstTurn,
 }
 
@@ -91,7 +91,7 @@ impl Template {
         self.values.contains(&Draw::SharedId)
     }
 
-    /// Return the statement over each of the first `tables` tables, or once if it names none.
+    /// Return the statement for each of the first `tables` tables, or once if it names no table.
     pub fn statements(&self, tables: u64) -> impl Iterator<Item = String> + '_ {
         let tables = if self.names_table { tables } else { 1 };
         (0..tables).map(|table| self.sql.replace(TABLE, &table_name(table)))
@@ -107,7 +107,7 @@ impl Template {
     }
 }
 
-/// Return the fewest rows of a table with which all draws of a transaction are possible.
+/// Return the fewest rows of a table that allow all draws of a transaction.
 pub fn least_rows(templates: &[Template], clients: u64) -> u64 {
     let rows = templates
         .iter()

@@ -1,6 +1,6 @@
-"""One result with all that its experiment knows about it, and what would tell more.
+"""One result with all of its experiment's facts about it, and the measurements that it lacks.
 
-The numbers are the report's own: nothing is computed anew here, only chosen.
+The numbers are the report's own: they are selected here and not computed again.
 """
 
 from __future__ import annotations
@@ -33,58 +33,58 @@ _Kind = TypeVar("_Kind", FunctionChanges, ContenderWaits)
 
 
 class PlanPair(msgspec.Struct, kw_only=True):
-    """A statement that the two servers execute in different ways."""
+    """A statement that the two servers execute differently."""
 
     statement: str
     differences: list[str]
-    """What differs in words, the most important first."""
+    """The differences in words, the most important first."""
     base: str
-    """The base's plan, as EXPLAIN prints it; the next is the contender's."""
+    """The base's plan, as printed by EXPLAIN; the next field is the contender's."""
     contender: str
     base_lines: list[int]
-    """Places of the lines that differ, from 0; the next are the contender's."""
+    """Indices, from 0, of the lines that differ; the next field is the contender's."""
     contender_lines: list[int]
 
 
 class SettingPair(msgspec.Struct, kw_only=True):
-    """A setting that Slowdust gave two servers of one DBMS with different values."""
+    """A setting that Slowdust gave to the two servers, of one DBMS, with different values."""
 
     name: str
     base: str
-    """The base's value, or '(not set)', as the next may be."""
+    """The base's value; '(not set)' if it has none, as in the next field."""
     contender: str
 
 
 class Absent(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What was not measured, and would tell more."""
+    """A missing measurement."""
 
     what: str
-    """A sentence: 'The work was not counted.'"""
+    """A sentence: 'Work was not counted.'"""
     command: str | None = None
-    """The command that would tell it; absent if nothing can, as for single runs."""
+    """The command that measures it; absent if it cannot be measured, as for single runs."""
 
 
 class OneResult(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """One contender in one test beside the base, with all that was measured of both."""
+    """One contender compared with the base in one test, with all measurements of both."""
 
     experiment: str
     base: str
     result: Result
     base_result: Result
     excluded: list[str] = []
-    """Sentences on what the intervals exclude, where time or work did not change for certain."""
+    """Sentences on the excluded sizes of change, if time or work is not significantly different."""
     functions: FunctionChanges | None = None
-    """Functions that changed; absent where there are no profiles."""
+    """Functions that changed; absent without profiles."""
     waits: ContenderWaits | None = None
-    """What it waited for; absent, as the next, where waits were not observed."""
+    """The contender's waits; absent, like the next, if waits were not observed."""
     base_waits: ContenderWaits | None = None
     plans: list[PlanPair] = []
     same_plan: bool = False
-    """Whether the plans of all statements were read, and are the same."""
+    """Whether all plans were read and are the same."""
     settings: list[SettingPair] = []
     absent: list[Absent] = []
     others: list[str] = []
-    """Other results of the test in words, with the options that show them."""
+    """Other results of the test in words, with the options that select them."""
 
 
 class Explained(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -105,8 +105,8 @@ def explain_results(
 ) -> Explained:
     """Return the explained results of a test.
 
-    Without a `contender`, or without `clients`, the result that changed most is taken; `*` are all
-    contenders.
+    Without `contender` or `clients` the result with the largest change is selected; contender `*`
+    selects all contenders.
 
     Raises:
         UsageError: the experiment has no such test, contender or number of clients, or nothing to
@@ -118,7 +118,7 @@ def explain_results(
     if contender not in (None, "*"):
         name = find_contender(contender, stored.manifest.contenders)
         if name == report.base:
-            raise UsageError(f"{name} is the base: name another one, or another --base")
+            raise UsageError(f"{name} is the base: name another contender, or another --base")
         wanted = [each for each in wanted if each.contender == name]
         if not wanted:
             raise UsageError(f"{name} has no result in {test}{_why_not(report, name)}")
@@ -142,11 +142,11 @@ def explain_results(
 def _candidates(stored: Stored, report: Report, test: str) -> list[Result]:
     names = list(dict.fromkeys(result.test for result in report.results))
     if not names:
-        raise UsageError(f"'{report.experiment}' has no result yet")
+        raise UsageError(f"'{report.experiment}' has no results yet")
     if test not in names:
         raise UsageError(
-            f"no test of '{report.experiment}' is called '{test}'"
-            f"{guess(test, names) or f': it has {listing(names)}'}"
+            f"'{report.experiment}' has no test '{test}'"
+            f"{guess(test, names) or f'; its tests are {listing(names)}'}"
         )
     if len(stored.manifest.contenders) < 2:
         raise UsageError(f"'{report.experiment}' has one contender: there is nothing to explain")
@@ -154,7 +154,7 @@ def _candidates(stored: Stored, report: Report, test: str) -> list[Result]:
     base_clients = {r.clients for r in report.results if _is_of(r, test, report.base)}
     found = [result for result in found if result.clients in base_clients]
     if not found:
-        raise UsageError(f"nothing in {test} can be compared with {report.base}")
+        raise UsageError(f"no result of {test} can be compared with {report.base}")
     return found
 
 
@@ -172,7 +172,7 @@ def _info(report: Report, name: str) -> ContenderInfo:
 
 
 def _size(result: Result) -> tuple[bool, float]:
-    """Return a sort key: what changed for certain is ahead of what may be noise."""
+    """Return a sort key: significant changes precede possible noise."""
     size = abs(math.log(result.ratio.value)) if result.ratio and result.ratio.value else 0.0
     if result.verdict in DIFFERENT and size:
         return True, size
@@ -238,7 +238,7 @@ def _plans(report: Report, result: Result) -> list[PlanPair]:
 
 
 def _settings(report: Report, contender: str) -> list[SettingPair]:
-    """Return the settings that differ; those of two DBMS are not the same ones."""
+    """Return the settings that differ; settings of two DBMS are not comparable."""
     own, base = _info(report, contender), _info(report, report.base)
     if own.dbms != base.dbms:
         return []
@@ -255,13 +255,13 @@ def _excluded(result: Result) -> list[str]:
         low, high = ratio.interval
         nearer, farther = sorted((low, high), key=lambda bound: abs(math.log(bound)))
         ends = [f"more than {at_most(low)}", f"more than {at_most(high)}"]
-        if not low <= 1 <= high:  # it is on one side, and not beyond what chance does
+        if not low <= 1 <= high:  # on one side of 1, but not significant
             ends = [f"less than {speed(nearer)}", f"more than {at_most(farther)}"]
-        sentences.append(f"In time, with 95%: {' or '.join(ends)}.")
+        sentences.append(f"Excluded for time, at 95% confidence: {' or '.join(ends)}.")
     work = result.work and result.work.ratio
     if work and work.verdict in ("same", "unsure") and work.low and work.high:
         sentences.append(
-            f"In work, with 95%: less than {work_ratio(work.low)} or more than "
+            f"Excluded for work, at 95% confidence: less than {work_ratio(work.low)} or more than "
             f"{work_ratio(work.high)} of the base's instructions."
         )
     return sentences
@@ -274,13 +274,13 @@ def _other(result: Result) -> str:
 
 
 def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
-    """Return what was not measured of a result, each with the command that would tell it."""
+    """Return the measurements that are missing for a result, with commands to make them."""
     manifest, result = stored.manifest, one.result
     if manifest.imported is not None:
         return [
             Absent(
-                what="Archived runs have no slices: so there are no intervals and verdicts, parts "
-                "of the change, functions or waits."
+                what="Archived runs have no slices, and so no intervals, verdicts, parts of the "
+                "change, functions or waits."
             )
         ]
 
@@ -291,28 +291,28 @@ def _absent(stored: Stored, one: OneResult, typed: str) -> list[Absent]:
     if manifest.finished is None:
         absent.append(("The experiment is not finished.", advised.resume(typed)))
     if result.verdict == "unsure":
-        absent.append(("Time is unsure.", _more(manifest, result, typed)))
-    if result.group != Group.CONNECTING:  # whose sessions end before anybody can observe them
+        absent.append(("The verdict on time is unsure.", _more(manifest, result, typed)))
+    if result.group != Group.CONNECTING:  # sessions too short to observe
         if result.work is None:
             reason = f" {why}" if (why := manifest.counting and manifest.counting.reason) else ""
-            absent.append((f"The work was not counted.{reason}", again({"count": "valgrind"})))
+            absent.append((f"Work was not counted.{reason}", again({"count": "valgrind"})))
         elif one.functions is None:
-            what = "There are no profiles: which functions changed is not known."
+            what = "There are no profiles, so the changed functions are unknown."
             absent.append((what, again({"count": "valgrind"})))
         if one.waits is None:
-            absent.append(("What the servers waited for was not observed.", again({"waits": True})))
+            absent.append(("Waits of the servers were not observed.", again({"waits": True})))
     if result.explanation is None and measured_in_steps(result.benchmark):
-        absent.append(("The time of long steps is not split into parts.", None))
+        absent.append(("The time of long steps is not divided into parts.", None))
     elif result.explanation is None:
-        what = "The parts of the change are not known, for want of CPU times of slices."
+        what = "The parts of the change are unknown, because slices lack CPU times."
         absent.append((what, None))
     if (bisect := _bisect(stored, one, typed)) is not None:
-        absent.append(("Releases between the two were not measured.", bisect))
+        absent.append(("The releases between the two were not measured.", bisect))
     return [Absent(what=what, command=command) for what, command in absent]
 
 
 def _more(manifest: Manifest, result: Result, typed: str) -> str | None:
-    """Return the command that measures on until a result is decided; None where none goes on."""
+    """Return the command that extends the experiment until a result is decided, if it can be."""
     is_joined = any(host.parts for host in manifest.hosts)
     if is_joined or any(facts.slowed for facts in manifest.contenders):
         return None
@@ -325,7 +325,7 @@ def _compare_again(
 ) -> str | None:
     """Return the command that measures the two contenders in this test again, with more options.
 
-    None where the command line cannot say what they are.
+    None if the command line cannot express them.
     """
     return advised.compare(
         stored.manifest,
@@ -337,9 +337,9 @@ def _compare_again(
 
 
 def _bisect(stored: Stored, one: OneResult, typed: str) -> str | None:
-    """Return the search among the releases between two that are of one line and differ.
+    """Return the bisect command for the releases between two of one line that differ.
 
-    None where the experiment has measured some of them: they come first.
+    None if the experiment has measured some of them.
     """
     changed = one.result.verdict in DIFFERENT
     counted = one.result.work is not None and one.result.work.verdict in ("more", "less")
@@ -362,13 +362,13 @@ def _bisect(stored: Stored, one: OneResult, typed: str) -> str | None:
     in_order = sorted_releases(measured)
     if in_order.index(last) - in_order.index(first) > 1:
         return None
-    _, _, behind = other.name.partition(f"@{release_of(other).version}")
-    if " " in behind or "#" in behind:
+    _, _, rest = other.name.partition(f"@{release_of(other).version}")
+    if " " in rest or "#" in rest:
         return None
     return advised.bisect(
         stored.manifest,
         typed,
-        f"{other.dbms}@{first.version}..{last.version}{behind}",
+        f"{other.dbms}@{first.version}..{last.version}{rest}",
         one.result.test,
         {
             "clients": one.result.clients if one.result.clients > 1 else None,

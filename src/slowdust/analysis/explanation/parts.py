@@ -1,14 +1,14 @@
-"""Explanations of results: parts of the change of the time per operation, with intervals.
+"""Explanations of results: the parts of the change of the time per operation, with intervals.
 
-Every part is located in each incarnation by the totals of its blocks, and the incarnations are
-joined as those of throughput are: the jackknife's noise within them, and what restarts do between
-them. The parts of an incarnation add up to its change, and so do their means. The part of the
-instructions is a weight x ln(ratio of instructions): noise of time is in the weight alone.
+Each part is located in each start by the totals of its blocks, and starts are combined as for
+throughput: jackknife noise within starts, effects of restarts between them. The parts of a start
+add up to its change, and so do their means. The part of the instructions is a weight x ln(ratio of
+instructions): only the weight has the noise of time.
 
-Parts that cannot be told apart are one part. CPU times that exceed the time per operation are those
-of threads that worked beside the session, and no one knows for how much of the waiting. User and
-system CPU are told by a tick that hits a short slice a few times: both are known well enough only
-where their sum is split more sharply than the change that is to be explained.
+Parts that cannot be separated are one part. If CPU times exceed the time per operation, threads
+worked concurrently with the session, and their share of the waiting is unknown. User and system CPU
+are separated by clock ticks, which hit a short slice only a few times: both are used only if the
+split of their sum is more precise than the change to be explained.
 """
 
 from __future__ import annotations
@@ -33,27 +33,28 @@ from slowdust.store.slice import Slice
 from slowdust.units import known
 
 QUANTITIES = ("time", "operations", "server", "sampled", "user", "client")
-"""Totals of a block and contender: the clients' time, operations, the server's CPU, that of slices
-which tell user from system mode, the user CPU of these, the client's CPU; in seconds."""
+"""Totals of a block and contender, in seconds unless counted: client time, operations (a count),
+server CPU, server CPU of slices that separate user from system mode, user CPU of those, client
+CPU."""
 _CLIENT = ("cpu_user_s", "cpu_system_s")
 GOOD_PART = 0.25
-"""Share of the change that a part must have to be named."""
-BESIDE = 0.02
-"""Share of the time per operation by which CPU times may exceed it, as an error of measurement;
-with more, threads of the server must have worked beside the session."""
+"""Least share of the change for a part to be named."""
+_TOLERANCE = 0.02
+"""Largest excess of CPU times over the time per operation, as a share of it, that is a measurement
+error. With more, threads of the server must have worked concurrently with the session."""
 SMALL_BACKGROUND = 0.05
-"""Instructions of the background / the session's up to which they are all of the server's."""
+"""Background instructions / session instructions up to which the background is neglected."""
 FAR = 5.0
-"""Distance of a block from the median, in standard deviations of the middle ones, from which it is
-left out: the verdict is about typical blocks."""
+"""Distance of a block from the median, in standard deviations estimated from the median absolute
+deviation, beyond which it is excluded: the verdict is about typical blocks."""
 _TWO_SIDED_95 = 1.96
-"""Standard deviations of a normal value to each side that 95% of its values are within."""
+"""Half-width of the 95% interval of a normal value, in standard deviations."""
 _DEVIATIONS = 1.4826
-"""Standard deviation of normal values / their median absolute deviation."""
+"""Standard deviation of normal values / median absolute deviation."""
 _FACTORS: frozenset[PartName] = frozenset(
     ("instructions", "time per instruction", "other server CPU")
 )
-"""Parts that rest on counted instructions."""
+"""Parts that are computed from counted instructions."""
 _US_PER_S = 1e6
 _OPERATIONS = QUANTITIES.index("operations")
 
@@ -64,14 +65,14 @@ class Times:
 
     total: FloatArray
     server: FloatArray
-    """CPU time of all of the server's processes."""
+    """CPU time of all server processes."""
     user: FloatArray | None
-    """The part of it in user mode; None if nothing tells them apart."""
+    """The part in user mode; None if the modes were not separated."""
     client: FloatArray
 
     @property
     def waiting(self) -> FloatArray:
-        """The rest; negative where threads of the server work beside the session."""
+        """The rest; negative if threads of the server worked concurrently with the session."""
         rest: FloatArray = self.total - self.server - self.client
         return rest
 
@@ -90,7 +91,7 @@ def slice_totals(record: Slice, cpus: int | None) -> list[float] | None:
     return [busy * seconds, operations, server, sampled, user or 0.0, client]
 
 
-def times_of(totals: FloatArray) -> Times:
+def times_per_operation(totals: FloatArray) -> Times:
     """Return times per operation from totals of shape (..., 2, quantities)."""
     time, operations, server, sampled, user, client = np.moveaxis(totals, -1, 0)
     has_modes = bool((sampled > 0).all())
@@ -111,16 +112,16 @@ def log_mean(values: FloatArray) -> FloatArray:
     return mean
 
 
-def change_of(part: FloatArray, total: FloatArray) -> FloatArray:
-    """Return what a part adds to ln(total of the contender / of the base)."""
+def log_contribution(part: FloatArray, total: FloatArray) -> FloatArray:
+    """Return a part's contribution to ln(contender's total / base's total)."""
     change: FloatArray = (part[..., 0] - part[..., 1]) / log_mean(total)
     return change
 
 
 def block_totals(blocks: Sequence[Sequence[Sequence[Slice]]], cpus: int | None) -> FloatArray:
-    """Return the totals of blocks, each the slices of the contender and of the base.
+    """Return the totals of blocks; each block has the contender's slices and the base's.
 
-    The shape is (blocks, 2, quantities); a block of which a slice lacks one is left out.
+    The shape is (blocks, 2, quantities). Blocks with an unmeasured quantity are skipped.
     """
     totals = []
     for block in blocks:
@@ -133,13 +134,13 @@ def block_totals(blocks: Sequence[Sequence[Sequence[Slice]]], cpus: int | None) 
 
 @dataclass(frozen=True)
 class _Cell:
-    """A result to be explained, and the totals of its blocks."""
+    """A result to be explained, with the totals of its blocks."""
 
     result: Result
     incarnations: tuple[FloatArray, ...]
-    """Totals of each incarnation's blocks, shape (blocks, 2, quantities)."""
+    """Totals of the blocks of each start, shape (blocks, 2, quantities)."""
     numbers: tuple[int, ...]
-    """Numbers of these incarnations."""
+    """Numbers of these starts."""
     names: tuple[PartName, ...]
 
     @property
@@ -150,16 +151,16 @@ class _Cell:
 
     @property
     def log_instructions(self) -> float:
-        """Ln(instructions / the base's); 0 if they are no part."""
+        """ln(instructions / the base's); 0 if they are not a part."""
         ratio = self.result.work and self.result.work.ratio
         return math.log(ratio.value) if ratio and ratio.value else 0.0
 
     def changes(self, totals: FloatArray) -> FloatArray:
-        """Return the change of the whole, the parts', and the weight of user CPU.
+        """Return the whole change, the changes of the parts, and the weight of user CPU.
 
         `totals` has shape (..., 2, quantities), the result (..., parts + 2).
         """
-        times = times_of(totals)
+        times = times_per_operation(totals)
         parts = [_change(name, times, self.log_instructions) for name in self.names]
         weight = _weight(times) if "instructions" in self.names else np.zeros_like(parts[0])
         return np.stack([np.log(times.total[..., 0] / times.total[..., 1]), *parts, weight], -1)
@@ -171,10 +172,9 @@ def add_explanations(
     contenders: Sequence[str],
     hosts: Hosts = ONE_HOST,
 ) -> None:
-    """Set `explanation` of each result that blocks compare with the base's, `contenders[0]`.
+    """Set `explanation` of each result with blocks compared with the base's, `contenders[0]`.
 
-    Counted work, if there is any, has to be known before. Long steps, open loops and single runs
-    are left out.
+    Call it after counted work was added. Long steps, open loops and single runs are skipped.
     """
     measured = [
         record
@@ -201,7 +201,7 @@ def add_explanations(
 
 
 def _cell(pair: Pair, result: Result, cpus: int | None) -> _Cell | None:
-    """Return the totals of a pair; None if nothing was measured, or one of the two did nothing."""
+    """Return the cell of a pair; None if nothing was measured or either contender did nothing."""
     by_number = {
         number: block_totals([(block[pair.contender], block[pair.base]) for block in blocks], cpus)
         for number, blocks in pair.complete_blocks().items()
@@ -212,18 +212,18 @@ def _cell(pair: Pair, result: Result, cpus: int | None) -> _Cell | None:
     incarnations = [*by_number.values()]
     if not incarnations or any((_without(t)[..., _OPERATIONS] <= 0).any() for t in incarnations):
         return None
-    whole = times_of(np.concatenate(incarnations).sum(axis=0))
-    every = [times_of(_without(totals)) for totals in incarnations]
+    whole = times_per_operation(np.concatenate(incarnations).sum(axis=0))
+    every = [times_per_operation(_without(totals)) for totals in incarnations]
     names = _names(whole, every, result)
     return _Cell(result, tuple(incarnations), tuple(by_number), names)
 
 
 def _typical(totals: FloatArray) -> FloatArray:
-    """Return the totals of an incarnation without the blocks that lie far from the others."""
+    """Return the totals of a start without outlying blocks."""
     busy: FloatArray = totals[(totals[..., _OPERATIONS] > 0).all(axis=1)]
     if not len(busy):
         return busy
-    times = times_of(busy).total
+    times = times_per_operation(busy).total
     ratios = np.log(times[:, 0] / times[:, 1])
     distance = np.abs(ratios - np.median(ratios))
     near: FloatArray = busy[distance <= FAR * _DEVIATIONS * np.median(distance)]
@@ -231,12 +231,12 @@ def _typical(totals: FloatArray) -> FloatArray:
 
 
 def _without(totals: FloatArray) -> FloatArray:
-    """Return the sums of an incarnation without each of its blocks; of a single block, its own."""
+    """Return the sums of a start without each of its blocks; for a single block, its own."""
     return totals if len(totals) < 2 else totals.sum(axis=0) - totals
 
 
 def _names(whole: Times, every: Sequence[Times], result: Result) -> tuple[PartName, ...]:
-    if (whole.waiting < -BESIDE * whole.total).any():
+    if (whole.waiting < -_TOLERANCE * whole.total).any():
         return "server", "client CPU"
     users = known(times.user for times in every)
     if len(users) < len(every):
@@ -250,11 +250,12 @@ def _names(whole: Times, every: Sequence[Times], result: Result) -> tuple[PartNa
 
 
 def _is_all_user_cpu(result: Result, work: Work) -> bool:
-    """Return whether the counted instructions are those of the measured user CPU.
+    """Return whether the counted instructions explain all of the measured user CPU.
 
-    They are if as many clients were counted as were timed, and if the server did hardly anything
-    else. valgrind counts the session alone: a test that writes then has an unknown background, and
-    one that reads is taken to have none, since no slice has the session's CPU time apart.
+    They are if the same number of clients was counted and timed, and if the server did hardly
+    anything else. valgrind counts only the session: a test that writes then has an unknown
+    background; a test that only reads is assumed to have none, since no slice measures the
+    session's CPU time separately.
     """
     if work.clients != result.clients:
         return False
@@ -278,7 +279,7 @@ def _coarser(cell: _Cell) -> _Cell:
 
 
 def _time(name: PartName, times: Times) -> FloatArray | None:
-    """Return the time per operation that a part is; None for the factors of user CPU."""
+    """Return the time per operation of a part; None for the factors of user CPU."""
     user = times.server if times.user is None else times.user
     return {
         "user CPU": user,
@@ -292,17 +293,17 @@ def _time(name: PartName, times: Times) -> FloatArray | None:
 
 def _change(name: PartName, times: Times, log_instructions: float) -> FloatArray:
     if (time := _time(name, times)) is not None:
-        return change_of(time, times.total)
+        return log_contribution(time, times.total)
     instructions: FloatArray = _weight(times) * log_instructions
     if name == "instructions":
         return instructions
     cpu = times.user if name == "time per instruction" else times.server
     assert cpu is not None, "user CPU has factors only where it was measured"
-    return change_of(cpu, times.total) - instructions
+    return log_contribution(cpu, times.total) - instructions
 
 
 def _weight(times: Times) -> FloatArray:
-    """Return how much of ln(total) a factor of user CPU moves."""
+    """Return the effect of a factor of user CPU on ln(total)."""
     assert times.user is not None, "user CPU has factors only where it was measured"
     weight: FloatArray = log_mean(times.user) / log_mean(times.total)
     return weight
@@ -311,7 +312,7 @@ def _weight(times: Times) -> FloatArray:
 def _located(
     cells: Sequence[_Cell], hosts: Hosts
 ) -> tuple[list[FloatArray], list[list[float | None]]]:
-    """Return the changes of each cell (`_Cell.changes`), and how far their intervals reach."""
+    """Return the changes of each cell (`_Cell.changes`) and the half-widths of their intervals."""
     centers: list[FloatArray] = []
     reaches: list[list[float | None]] = []
     families: dict[str, list[tuple[int, int, Mapping[int, Location]]]] = defaultdict(list)
@@ -347,10 +348,10 @@ def _located(
 
 
 def _reach_of_weight(share: FloatArray, without: Sequence[FloatArray]) -> float:
-    """Return how far the 95% interval of the mean weight of user CPU reaches.
+    """Return the half-width of the 95% interval of the mean weight of user CPU.
 
-    `share` is each incarnation's in the mean, `without` its weights without each block. What
-    restarts do to the ratio of instructions is in the interval of the counts.
+    `share` is the share of each start in the mean, `without` has its weights without each block.
+    The interval of the counts has the effect of restarts on the ratio of instructions.
     """
     variances = np.array([(len(each) - 1) * np.var(each) for each in without])
     return _TWO_SIDED_95 * math.sqrt(float(share**2 @ variances))
@@ -363,7 +364,7 @@ def _jackknife(value: float, without: FloatArray) -> Location:
 
 
 def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | None]) -> Explanation:
-    times = times_of(np.concatenate(cell.incarnations).sum(axis=0))
+    times = times_per_operation(np.concatenate(cell.incarnations).sum(axis=0))
     us, base_us = (times.total * _US_PER_S).tolist()
     whole, *values, weight = changes.tolist()
     reach_of_whole, *reaches_of_parts = reaches
@@ -376,7 +377,7 @@ def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | Non
             part.us, part.base_us = (time * _US_PER_S).tolist()
         reach = of_blocks
         if name in _FACTORS and of_blocks is not None:
-            # Blocks and counts were measured apart, so squares add up.
+            # Blocks and counts were measured independently, so squares add up.
             reach = None if counted is None else math.hypot(of_blocks, counted)
         if reach is not None:
             part.low, part.high = value - reach, value + reach
@@ -393,7 +394,7 @@ def _explanation(cell: _Cell, changes: FloatArray, reaches: Sequence[float | Non
 
 
 def _main(result: Result, whole: float, parts: Sequence[Part]) -> list[PartName]:
-    """Return the parts that are a good part of a change; none if the plan or stalls make it."""
+    """Return the main parts of a change; empty if it has another plan or stalls as its reason."""
     changed = result.verdict == ("slower" if whole > 0 else "faster")
     if not changed or result.basis != "typical" or result.has_other_plan:
         return []

@@ -1,4 +1,4 @@
-"""Changes from the base's functions to a contender's, joined by name and object, and matched."""
+"""Changes between the base's functions and a contender's, by name and object, or matched."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from slowdust.stats.blocks import Step
 from slowdust.store.profile import Profile
 
 MOST_FUNCTIONS = 15
-"""Number of functions that are listed by name; the others are one row."""
+"""Number of functions that are listed by name; the others share one row."""
 
 _VERSION = re.compile(r"(?:-[\d.]+)?\.so(?:\.[\d.]+)?$")
 _ROUNDING = 1e-9
-"""Change that is none, as a share of the cost: sums of parts are rounded."""
+"""Largest change, as a share of the cost, that is a rounding error of sums of parts."""
 _SERVERS = frozenset({"mysqld", "mariadbd"})
-"""File names of one server program, by its DBMS and version."""
+"""File names of the same server program in different DBMS and versions."""
 FALSE_CHANGES = 0.05
-"""Probability of listing any function of a contender that did not change."""
+"""Probability of listing any unchanged function of a contender."""
 
 
 class _Cost(NamedTuple):
-    """Costs that are joined."""
+    """Costs of a function, or of several with one key."""
 
     object: str
     own: float
@@ -41,7 +41,7 @@ class _Cost(NamedTuple):
 
 
 class _Side(NamedTuple):
-    """A profile as it is joined."""
+    """A profile by key."""
 
     costs: Mapping[Key, _Cost]
     counts: Counts
@@ -50,10 +50,10 @@ class _Side(NamedTuple):
 def function_changes(
     profiles: Sequence[Profile], base: str, contenders: Sequence[str]
 ) -> list[FunctionChanges]:
-    """Return the changes of every contender with a profile of a step that the base has as well.
+    """Return the changes for each contender with a profile of a step that the base also has.
 
-    They are in the order of the profiles' steps, then of `contenders`. Profiles are joined that
-    have one source.
+    They are in the order of the profiles' steps, then of `contenders`. Only profiles of the same
+    source are compared.
     """
     return [
         changes_between(before, after)
@@ -74,13 +74,13 @@ def profiles_by_step(profiles: Sequence[Profile]) -> dict[tuple[Step, str], dict
 
 
 def changes_between(base: Profile, contender: Profile) -> FunctionChanges:
-    """Return the changes from the base's functions to the contender's, which add up exactly.
+    """Return the changes between the base's functions and the contender's, which add up exactly.
 
-    A function is joined by its name and its object; libraries of several versions are one object
-    (`libcrypto.so.1.1`, `libcrypto.so.3`), and so are the server programs of MySQL and MariaDB.
-    An object that has no symbols in one of the two is joined as a whole. If both profiles have
-    calls, functions of one side are counted with their counterparts (`match_functions`). Of samples
-    only changes that sampling does not explain are listed by name.
+    Functions are identified by name and object. Versions of a library are one object
+    (`libcrypto.so.1.1`, `libcrypto.so.3`), and so are the server programs of MySQL and MariaDB. An
+    object without symbols in either profile is compared as a whole. If both profiles have calls,
+    functions of one side are counted with their counterparts (`match_functions`). For samples, only
+    changes beyond sampling error are listed by name.
     """
     unnamed = {p.contender: p.unnamed_objects for p in (base, contender) if p.unnamed_objects}
     whole = {_object(name) for names in unnamed.values() for name in names}
@@ -155,9 +155,9 @@ def _part(part: Part, side: _Side) -> FunctionPart:
 
 
 def _inclusive(key: Key, side: _Side, parts: Sequence[Part]) -> float | None:
-    """Return the cost of a function, by its name on this side, with all that it calls.
+    """Return the cost of a function, under its name on this side, including its callees.
 
-    None where it is counted with a function that it does not call.
+    None if it is counted with a function that it does not call.
     """
     if any(part.kind == "replaced" for part in parts):
         return None
@@ -174,9 +174,10 @@ def _fate(old: float | None, new: float | None, change: float) -> Fate:
 
 
 def _side_of(profile: Profile, whole: Set[str]) -> _Side:
-    """Return a profile's functions by what they are joined by; those of one key are added up.
+    """Return a profile's functions by key; functions with the same key are added up.
 
-    Objects in `whole` are one function, which has no inclusive cost: its functions call each other.
+    Objects in `whole` are one function without inclusive cost, since their functions call each
+    other.
     """
     costs: dict[Key, _Cost] = {}
     keys: list[Key] = []
@@ -219,13 +220,12 @@ class _Sampled:
 def beyond_sampling(
     base: Profile, contender: Profile, functions: int
 ) -> Callable[[FunctionChange], bool]:
-    """Return a test of whether a change is larger than the error of sampling.
+    """Return a predicate for changes larger than the sampling error.
 
-    Numbers of samples are Poisson distributed, so that of a function that did not change the
-    contender's share in the samples of both is binomial: the conditional test of Przyborowski and
-    Wilenski (1940, Biometrika 31). `functions` is the number of functions that are tested, among
-    which `FALSE_CHANGES` is shared out (Bonferroni). Where every instruction was counted, all
-    changes are real ones.
+    Numbers of samples are Poisson distributed. For an unchanged function, the contender's share of
+    both sides' samples is therefore binomial: the conditional test of Przyborowski and Wilenski
+    (1940, Biometrika 31). `FALSE_CHANGES` is divided by the number of tested `functions`
+    (Bonferroni). If every instruction was counted, all changes pass.
     """
     from scipy.special import bdtr
 
@@ -247,14 +247,14 @@ def beyond_sampling(
 def partition(
     changes: Sequence[FunctionChange], is_listed: Callable[[FunctionChange], bool], most: int
 ) -> tuple[list[FunctionChange], list[FunctionChange]]:
-    """Return the first `most` changes that are listed, and all others."""
+    """Return the first `most` listed changes, and all others."""
     listed = [change for change in changes if is_listed(change)][:most]
     names = {(change.name, change.object) for change in listed}
     return listed, [change for change in changes if (change.name, change.object) not in names]
 
 
 def _sampled(profile: Profile) -> _Sampled | None:
-    """Return what a profile's samples are; None of exact counts, and of no samples at all."""
+    """Return a profile as samples; None for exact counts, and without samples."""
     total = sum(cost.own for cost in profile.functions)
     if not profile.samples or total <= 0:
         return None

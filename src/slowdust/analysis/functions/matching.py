@@ -1,10 +1,10 @@
-"""Functions that are one code in two profiles though they have other names or places there.
+"""Match functions of two profiles that are the same code under other names or in other places.
 
-Functions of one name and object are taken as the same, as in the comparison of two binaries by
-their call graphs: such fixed points are found first, and from them the other functions by whom
-they call and who calls them (Dullien and Rolles 2005, Graph-based comparison of executable objects,
-SSTIC). Calls and costs per operation, which a binary alone does not show, make the comparison
-sharper (Zhang and Gupta 2005, Matching execution histories of program versions, ESEC/FSE).
+Functions with the same name and object are assumed to be the same. As in the comparison of two
+binaries by their call graphs, such fixed points are found first, and other functions are matched by
+their callers and callees (Dullien and Rolles 2005, Graph-based comparison of executable objects,
+SSTIC). Calls and costs per operation, which a binary alone does not have, make the comparison more
+precise (Zhang and Gupta 2005, Matching execution histories of program versions, ESEC/FSE).
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ Key = tuple[str, str]
 REDIRECTED = 0.8
 """Least share of a function's calls that its callers make to its counterpart instead."""
 TAKEN_OVER = 0.5
-"""Least share of its own cost, and of its calls of others, that its counterpart has more."""
+"""Least increase of its counterpart's own cost, and calls, as a share of the function's."""
 ALL_CALLS = 0.8
-"""Least share of its calls of others that tells that its callers have its code, whatever it costs
-them."""
+"""Least share of a function's calls, taken over by its callers, that proves inlining at any
+cost."""
 KNOWN = 0.5
-"""Least share of its calls that come from functions of both profiles."""
-SAME_SIZE = 0.8
-"""Least ratio of the costs of functions that have no other likeness than their callers."""
+"""Least share of a function's calls that come from functions in both profiles."""
+SAME_COST = 0.8
+"""Least ratio of the costs of functions that are similar only in their callers."""
 LIKE_NAMES = 0.6
-"""Least likeness of two names that tells as much as a size."""
+"""Least similarity of two names that is as much evidence as a similar cost."""
 _LAST = 0.1
-"""Factor to the score of a match by names and callers alone, as where one function replaced many:
-it waits for those that are surer."""
+"""Factor for the score of a match by names and callers only, as if one function replaced many: such
+matches come last."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 GOOD_CALLER = 0.1
-"""Share of a function's calls from which its caller may have given code to it."""
+"""Least share of a function's calls by a caller that may have given code to it."""
 
 
 class Counts(NamedTuple):
@@ -52,7 +52,7 @@ class Counts(NamedTuple):
 
 
 class Graph:
-    """A call graph; a function that calls itself has no call in it."""
+    """A call graph without calls of a function by itself."""
 
     def __init__(self, counts: Counts) -> None:
         self.own = dict(counts.own)
@@ -62,7 +62,7 @@ class Graph:
             self._add(caller, callee, count)
 
     def calls(self, caller: Key, callee: Key) -> float:
-        """Return how often a function calls another per operation."""
+        """Return the number of calls per operation."""
         return self.callees[caller].get(callee, 0.0) if caller in self.callees else 0.0
 
     def entries(self, key: Key) -> float:
@@ -70,7 +70,7 @@ class Graph:
         return sum(self.callers[key].values()) if key in self.callers else 0.0
 
     def merge(self, key: Key, shares: Mapping[Key, float]) -> None:
-        """Make a function part of others, whether they are there yet or not."""
+        """Make a function part of others, which may be new."""
         own, callees = self.own.pop(key), self.callees.pop(key, {})
         callers = self.callers.pop(key, {})
         for callee in callees:
@@ -105,14 +105,14 @@ class Matched(NamedTuple):
     """Two profiles whose matched functions are counted with their counterparts."""
 
     base: Mapping[Key, float]
-    """Function -> own cost, with the parts that the base has."""
+    """Function -> own cost, including its parts."""
     contender: Mapping[Key, float]
     parts: Mapping[Key, Sequence[Part]]
-    """Function -> all that is counted with it."""
+    """Function -> the parts counted with it."""
     elsewhere: Mapping[Key, float]
-    """Function whose cost changed -> own costs of the functions without counterpart that may have
-    the code it lost, or had the code it gained: they call it, are called by it, or have a caller
-    in common."""
+    """Function whose cost changed -> own costs of functions without a counterpart that may have
+    received code from it, or given code to it: its callers and callees, and functions with a common
+    caller."""
 
     @property
     def functions(self) -> int:
@@ -123,8 +123,8 @@ class Matched(NamedTuple):
 def match_functions(base: Counts, contender: Counts, nameless: Set[str]) -> Matched:
     """Match the functions that only one of two profiles has.
 
-    A function of several callers that was inlined or split is shared out among them in proportion
-    to their calls. Functions whose names are in `nameless` stand for many, and are not matched.
+    A function with several callers that was inlined or split is divided among them in proportion to
+    their calls. Functions with names in `nameless` stand for several, and are not matched.
     """
     matching = _Matching(Graph(base), Graph(contender), nameless)
     matching.run()
@@ -132,7 +132,7 @@ def match_functions(base: Counts, contender: Counts, nameless: Set[str]) -> Matc
 
 
 class _Candidate(NamedTuple):
-    """What may have become of a function."""
+    """A possible match of a function."""
 
     score: float
     kind: MatchKind
@@ -167,9 +167,9 @@ class _Matching:
                 self._accept(self._base, went[name][0], "moved", {came[name][0]: 1.0})
 
     def _match_some(self) -> bool:
-        """Match functions whose callers are known by now; return whether there were any.
+        """Match functions whose callers are known; return whether there were any.
 
-        The surest are matched first, and then all others are looked at again.
+        The best matches are made first; then the others are evaluated again.
         """
         pairs = (self._base, self._contender), (self._contender, self._base)
         found = [
@@ -182,7 +182,7 @@ class _Matching:
         matched = False
         for score, function, here, there in sorted(found, key=lambda each: (-each[0], each[1])):
             if score < surest / 2 or function in there.own or function not in here.own:
-                continue  # it waits, or it is the counterpart of one before it
+                continue  # postponed, or matched meanwhile
             candidate = self._best(function, here, there)
             if candidate is not None:
                 self._accept(here, function, candidate.kind, candidate.shares)
@@ -221,7 +221,7 @@ class _Matching:
     def _absorbed(
         self, function: Key, callers: Mapping[Key, float], here: Graph, there: Graph
     ) -> Iterator[_Candidate]:
-        """Yield that a function's callers have its code there."""
+        """Yield the match that the function's callers contain its code in the other profile."""
         if any(caller[0] in self._nameless for caller in callers):
             return
         own, entries = here.own[function], sum(callers.values())
@@ -244,7 +244,7 @@ class _Matching:
     def _taken_over(
         self, function: Key, callers: Mapping[Key, float], here: Graph, there: Graph
     ) -> Iterator[_Candidate]:
-        """Yield the functions that the callers call instead."""
+        """Yield matches with functions that the callers call instead."""
         calls = sum(callers.values())
         known = calls / here.entries(function)
         others = {other for caller in callers for other in there.callees.get(caller, {})}
@@ -260,7 +260,7 @@ class _Matching:
             if redirected < REDIRECTED or (callees is not None and callees < TAKEN_OVER):
                 continue
             old_own = here.own.get(other, 0.0)
-            size = _ratio(here.own[function], max(0.0, there.own[other] - old_own))
+            cost = _ratio(here.own[function], max(0.0, there.own[other] - old_own))
             new_calls = known * (there.entries(other) - here.entries(other))
             is_only = gained >= REDIRECTED * new_calls and function[1] == other[1]
             is_both = other in here.own
@@ -270,11 +270,11 @@ class _Matching:
             if self._may_be_nameless(function, here, there) and names < LIKE_NAMES:
                 continue
             if (
-                is_only and size >= SAME_SIZE
+                is_only and cost >= SAME_COST
                 if callees is None
-                else (is_only or is_both) and size >= TAKEN_OVER
+                else (is_only or is_both) and cost >= TAKEN_OVER
             ):
-                yield _Candidate(redirected * size * likeness, kind, {other: 1.0})
+                yield _Candidate(redirected * cost * likeness, kind, {other: 1.0})
             elif names >= LIKE_NAMES and self._may_be_part(function, other, here, there):
                 yield _Candidate(_LAST * redirected * likeness, kind, {other: 1.0})
 
@@ -295,9 +295,9 @@ class _Matching:
 def _likeness_of_callees(
     function: Key, counterparts: Mapping[Key, float] | Sequence[Key], here: Graph, there: Graph
 ) -> float | None:
-    """Return the share of a function's calls that its counterparts make more of there.
+    """Return the increase of the counterparts' calls, as a share of a function's calls.
 
-    None of a function that calls nothing that both profiles have.
+    None for a function without callees in both profiles.
     """
     callees = {
         callee: count
@@ -320,7 +320,7 @@ def _likeness_of_callees(
 
 
 class _Names:
-    """Names as words, which tell more the fewer functions have them."""
+    """Names as sets of words, weighted by rarity."""
 
     def __init__(self, functions: Set[Key]) -> None:
         self._words = {key: frozenset(map(str.lower, _WORD.findall(key[0]))) for key in functions}
@@ -328,7 +328,7 @@ class _Names:
         self._weights = {word: math.log(len(functions) / count) for word, count in having.items()}
 
     def likeness(self, one: Key, other: Key) -> float:
-        """Return the weight of the words in common, of that of all (Dice coefficient)."""
+        """Return the weight of common words relative to all words (Dice coefficient)."""
         words, others = self._words[one], self._words[other]
         whole = self._weight(words) + self._weight(others)
         return 2 * self._weight(words & others) / whole if whole else 0.0
@@ -342,15 +342,15 @@ def _ratio(one: float, other: float) -> float:
 
 
 def only(here: Graph, there: Graph, nameless: Set[str]) -> list[Key]:
-    """Return the functions with names that only the first of two graphs has, sorted."""
+    """Return the named functions that only the first of two graphs has, sorted."""
     return sorted(key for key in here.own if key not in there.own and key[0] not in nameless)
 
 
 def elsewhere(base: Graph, contender: Graph, nameless: Set[str]) -> dict[Key, float]:
-    """Return function whose cost changed -> cost, on the other side, that may be its code.
+    """Return function whose cost changed -> cost on the other side that may be its code.
 
-    It is that of functions without counterpart near it in the call graph, and of `nameless` ones,
-    which stand for many.
+    It is the cost of functions without a counterpart near it in the call graph, and of `nameless`
+    functions, which stand for several.
     """
     went = _Unmatched(base, only(base, contender, nameless))
     came = _Unmatched(contender, only(contender, base, nameless))
@@ -362,7 +362,7 @@ def elsewhere(base: Graph, contender: Graph, nameless: Set[str]) -> dict[Key, fl
             suspects = {each for each in _neighbours(key, base, contender) if each[0] in nameless}
             callers = here.callers.get(key, {})
             if key not in base.own or key not in contender.own:
-                # Its code was its callers', or it has no name there.
+                # Its code may have been its callers', or nameless.
                 suspects.update(callers, ((name, key[1]) for name in nameless))
             changes = (contender.own.get(each, 0.0) - base.own.get(each, 0.0) for each in suspects)
             against = math.fsum(abs(each) for each in changes if each * change < 0)
@@ -380,7 +380,7 @@ def _neighbours(key: Key, *graphs: Graph) -> set[Key]:
 
 
 class _Unmatched:
-    """Functions of one profile without counterpart; those that call each other are together."""
+    """Functions of one profile without a counterpart, grouped by calls among them."""
 
     def __init__(self, graph: Graph, functions: Sequence[Key]) -> None:
         self._graph = graph
@@ -397,7 +397,7 @@ class _Unmatched:
                         self._by_neighbour[callee].add(number)
 
     def near(self, key: Key, callers: Iterable[Key]) -> float:
-        """Return the own costs of the groups near a function that has these callers."""
+        """Return the own costs of the groups near a function with these callers."""
         near = self._by_neighbour.get(key, set()).union(
             *(self._by_caller.get(caller, set()) for caller in callers)
         )
@@ -405,7 +405,7 @@ class _Unmatched:
 
 
 def _connected(graph: Graph, functions: set[Key]) -> Iterator[list[Key]]:
-    """Yield the functions in groups that are connected by calls among them."""
+    """Yield the functions in groups that are connected by calls."""
     left = set(functions)
     while left:
         group = [left.pop()]

@@ -1,4 +1,4 @@
-"""Change points: where a series of versions changes its level, and is not only noise.
+"""Change points: versions at which a series changes its level by more than noise.
 
 The series x of versions 1..n are ln rqps with the noise s of each. Optimal partitioning (PELT:
 Killick, Fearnhead and Eckley 2012, J. Am. Stat. Assoc. 107; the library ruptures: Truong, Oudre
@@ -6,14 +6,14 @@ and Vayatis 2020, Signal Processing 167) minimises
 
     sum over segments of  sum ((x - mean)^2 / s^2)   +   penalty * (number of segments - 1)
 
-with means weighted by 1 / s^2. Without a change the most that one split can save is the largest
-of n - 1 variables that are the square of Student's t, whose degrees of freedom are those of s
-(the chi-squared where s is known); the penalty is the quantile that this exceeds with a
-probability of `FALSE_ALARM` over all series of a history together (Bonferroni). So noise is
-hardly ever taken for a change, however many series there are.
+with means weighted by 1 / s^2. Without a change, the most that one split can save is the largest of
+n - 1 variables distributed as the square of Student's t with the degrees of freedom of s
+(chi-squared if s is known). The penalty is the quantile that this exceeds with a probability of
+`FALSE_ALARM` over all series of a history together (Bonferroni). So noise is rarely taken for a
+change, even with many series.
 
-The noise of a few single runs is unknown. All that can be said of them is which changes are large
-enough to matter (`find_changes_by_size`), and not whether they are noise.
+The noise of a few single runs is unknown. For these, changes that are large enough to matter are
+found (`find_changes_by_size`); they may be noise.
 """
 
 from __future__ import annotations
@@ -51,35 +51,35 @@ _NOT_LOADED: Mapping[str, Sequence[str]] = {
 }
 """Packages of the library whose `__init__` is not run -> names that PELT imports from them.
 
-They import every search and every cost, and with them most of SciPy, which takes a second: more
-than the rest of a history.
+They import every search and every cost, and most of SciPy. That takes a second, more than the rest
+of a history.
 """
 FALSE_ALARM = 0.05
-"""Probability of any change point in a history in which nothing changed."""
+"""Probability of any change point in a history without changes."""
 FEWEST_WITHOUT_INTERVALS = 6
-"""Fewest versions whose scatter says how large the noise of single runs is."""
+"""Fewest versions from whose scatter the noise of single runs is estimated."""
 LEAST_SCATTER = 0.01
-"""Least noise of a single run, in ln rqps, however alike a few happen to be."""
+"""Least noise of a single run, in ln rqps, however small the scatter."""
 _TRUE_STEP = 3.0
-"""Difference of neighbouring versions, in standard deviations, from which it is no noise."""
+"""Least difference of neighbouring versions, in standard deviations, that is not noise."""
 _MEDIAN_OF_NORMAL = 0.6745
 """Median of a normal variable's size, in standard deviations."""
 _MISSED = 1.05
-"""The noise, relative to that of the differences that are kept: of noise some are left out, too."""
+"""Ratio of the noise to the noise of the kept differences: some noise is dropped with changes."""
 _DECIDED_MOVES = 1e-9
 BY_SIZE_ALONE = "by size alone"
 _UNAVAILABLE = (
-    "Change points are not marked: the library that finds them, ruptures, is not installed; it "
-    "does not come for this version of Python."
+    "Change points are not marked, because the library ruptures is not installed; it is not "
+    "available for this version of Python."
 )
 
 
 class ChangePointsUnavailableError(Exception):
-    """The library is not installed for this Python."""
+    """The library is not installed for this version of Python."""
 
 
 def segment_ends(values: FloatArray, weights: FloatArray, penalty: float) -> list[int]:
-    """Return the ends (exclusive) of the segments with the least cost; a segment is >= 1 value.
+    """Return the ends (exclusive) of the segments with the least cost, each of >= 1 value.
 
     A segment costs its weighted squares plus `penalty`. Raises `ChangePointsUnavailableError`.
     """
@@ -101,7 +101,7 @@ def segment_ends(values: FloatArray, weights: FloatArray, penalty: float) -> lis
         def error(self, start: int, end: int) -> float:
             return squares.between(start, end)
 
-    # One version is enough for a segment: the newest one may be what changed.
+    # One version is enough for a segment: the newest one may have changed.
     fitted = search(custom_cost=WeightedMean(), min_size=1, jump=1).fit(values)
     return [int(end) for end in fitted.predict(pen=penalty)]
 
@@ -123,7 +123,7 @@ class _Squares:
 
 @cache
 def _pelt() -> tuple[Any, Any]:
-    """Return the library's search, and the class that costs are derived from."""
+    """Return the library's search and the base class of its costs."""
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ChangePointsUnavailableError(f"no module named {_PACKAGE}")
@@ -136,7 +136,7 @@ def _pelt() -> tuple[Any, Any]:
 
 
 def _pelt_of_whole_library() -> tuple[Any, Any]:
-    """Return the same from a version of the library whose modules are others."""
+    """Return the same from a version of the library with other modules."""
     try:
         return import_module(_PACKAGE).Pelt, import_module(f"{_PACKAGE}.base").BaseCost
     except ImportError as error:
@@ -176,9 +176,9 @@ class Change:
     """A change of level."""
 
     place: int
-    """Index into the series of the first version of the new level, at least 1."""
+    """Index of the new level's first version in the series, at least 1."""
     difference: float
-    """Mean of the segment that begins there, less the mean of the one before it."""
+    """Mean of the segment that begins there, less the mean of the preceding segment."""
     versions: int
     """Number of versions in these two segments."""
 
@@ -189,7 +189,7 @@ class Noise:
 
     deviations: Sequence[float]
     freedom: float
-    """Degrees of freedom with which they are known."""
+    """Degrees of freedom of their estimate."""
 
 
 def find_changes(
@@ -197,7 +197,7 @@ def find_changes(
 ) -> list[Change]:
     """Return the changes of level of one of `count` series, in ln rqps.
 
-    Changes smaller than `least` do not count. Raises `ChangePointsUnavailableError`.
+    Changes smaller than `least` are ignored. Raises `ChangePointsUnavailableError`.
     """
     if len(series) < 2:
         return []
@@ -209,11 +209,11 @@ def find_changes(
 
 
 def find_changes_by_size(series: Sequence[float], bands: Bands) -> list[Change]:
-    """Return the changes of level, but for small ones, of a series whose noise is unknown.
+    """Return the changes of level, except small ones, of a series with unknown noise.
 
-    A lone step between two levels is one if and only if `bands` call it a change, wherever it
-    is: at the ends of n versions, where it saves least, a step d saves d^2 (n - 1) / n. Raises
-    `ChangePointsUnavailableError`.
+    A single step between two levels is one if and only if `bands` classify it as a change, at any
+    position: at the ends of n versions, where it saves least, a step d saves d^2 (n - 1) / n.
+    Raises `ChangePointsUnavailableError`.
     """
     if len(series) < 2:
         return []
@@ -228,7 +228,7 @@ def find_changes_by_size(series: Sequence[float], bands: Bands) -> list[Change]:
 
 
 def penalty_of(length: int, count: int, freedom: float = math.inf) -> float:
-    """Return what another segment has to save, in units of the noise's variance."""
+    """Return how much another segment has to save, in units of the noise's variance."""
     from scipy.special import ndtri, stdtrit
 
     tail = FALSE_ALARM / count / (length - 1) / 2
@@ -238,7 +238,7 @@ def penalty_of(length: int, count: int, freedom: float = math.inf) -> float:
 def _changes(
     values: FloatArray, weights: FloatArray, penalty: float, counts: Callable[[float], bool]
 ) -> list[Change]:
-    """Return where segments meet, without the steps that do not count, the smallest first."""
+    """Return the boundaries of segments, after removing steps that do not count, smallest first."""
     ends = segment_ends(values, weights, penalty)
     while True:
         starts = [0, *ends[:-1]]
@@ -261,9 +261,9 @@ def _changes(
 def noise_of_intervals(half_widths: Sequence[float | None]) -> Noise | None:
     """Return the noise of ratios to one version, from half-widths in ln rqps of 95% intervals.
 
-    The half-width of that version itself is None. A ratio has the noise of two versions, each taken
-    for half of its variance; the version that all are relative to has the median one. Returns None
-    if any other version has no interval.
+    The common version itself has no half-width. A ratio has the noise of two versions; each is
+    assigned half of its variance, and the common version the median noise. None if any other
+    version has no interval.
     """
     others = known(half_widths)
     if not others or len(others) < len(half_widths) - 1:
@@ -277,10 +277,9 @@ def noise_of_intervals(half_widths: Sequence[float | None]) -> Noise | None:
 def noise_of_scatter(all_series: Sequence[Sequence[float]]) -> list[Noise | None]:
     """Return the noise of each series of single runs, from differences of neighbouring versions.
 
-    Differences are left out that are far larger than the median one, as true changes are: so a
-    change at every other version is no noise. A series is taken to
-    be at least as noisy as the typical one, and as `LEAST_SCATTER`. None for series of fewer than
-    `FEWEST_WITHOUT_INTERVALS` versions.
+    Differences far larger than the median are excluded as true changes, so a change at every other
+    version is not noise. A series is assumed to be at least as noisy as the typical series, and as
+    `LEAST_SCATTER`. None for series with fewer than `FEWEST_WITHOUT_INTERVALS` versions.
     """
     scatters = [_scatter(series) for series in all_series]
     present = known(scatters)
@@ -302,10 +301,10 @@ def _scatter(series: Sequence[float]) -> float | None:
 
 
 def mark_changes(all_series: Sequence[Series], margin: float, bands: Bands) -> list[str]:
-    """Set the change points of each series; return notes about what limits them.
+    """Set the change points of each series; return notes about their limitations.
 
-    Steps smaller than `margin` are no change points; where the noise is unknown, neither are
-    steps that are no change in `bands`.
+    Steps smaller than `margin` are ignored; if the noise is unknown, so are steps that `bands` do
+    not classify as a change.
     """
     noises = _noises(all_series)
     try:
@@ -339,9 +338,9 @@ def _noises(all_series: Sequence[Series]) -> list[Noise | None]:
 
 def _note_about_sizes(bands: Bands) -> str:
     return (
-        f"Single runs of fewer than {FEWEST_WITHOUT_INTERVALS} versions do not say how large their "
-        f"noise is: there change points are marked {BY_SIZE_ALONE}, from {bands.change:.0%} on, "
-        f"and another run might not find them."
+        f"The noise of single runs of fewer than {FEWEST_WITHOUT_INTERVALS} versions is unknown: "
+        f"their change points are marked {BY_SIZE_ALONE}, from {bands.change:.0%} on, and another "
+        f"run might not find them."
     )
 
 
@@ -350,7 +349,7 @@ def _change_point(series: Series, change: Change, *, by_size_alone: bool) -> Cha
     version = series.points[change.place].version
     words = f"{speed(ratio)} from {version} on"
     if change.versions > 2 and by_size_alone:
-        # Beside a ratio of 1.03 another number needs an explanation.
+        # The average may differ from the ratio printed for the version.
         words = f"on average {words}"
     return ChangePoint(
         version=version,

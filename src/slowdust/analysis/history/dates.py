@@ -1,7 +1,7 @@
-"""Trends by date: the same contenders beside the same base, from one experiment to the next.
+"""Trends by date: the same contenders compared with the same base, in one experiment after another.
 
-Ratios are those that each experiment's report has. They are not chained: every experiment has the
-base, so that all points of a series are relative to the same contender, measured the same night.
+Ratios are taken from each experiment's report and are not chained: every experiment has the base,
+so all points of a series are relative to the same contender, measured in the same night.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from slowdust.stats.blocks import Step
 
 @dataclass(frozen=True)
 class Night:
-    """An experiment, as a place on the axis of dates."""
+    """An experiment as a point on the date axis."""
 
     experiment: str
     started: str
-    """Start in ISO 8601, UTC; of an imported run only the day."""
+    """Start in ISO 8601, UTC; for imported runs only the day."""
 
 
 @dataclass(frozen=True)
@@ -31,18 +31,18 @@ class DateSeries:
     step: Step
     group: str
     ratios: tuple[Chained | None, ...]
-    """Chained to the base by night; None where the night does not have it."""
+    """Ratio to the base for each night; None if the night does not have it."""
 
 
 @dataclass(frozen=True)
 class Trend:
-    """One contender beside one base, over two or more nights on one host with the same data."""
+    """One contender and one base over two or more nights, on one host with the same data."""
 
     contender: str
     base: str
     where: Circumstances
     nights: tuple[Night, ...]
-    """The nights in their order, the earliest first."""
+    """The nights, the earliest first."""
     series: tuple[DateSeries, ...]
     """The tests, in the report's order."""
 
@@ -52,9 +52,9 @@ _Nights = list[tuple[Experiment, dict[Step, Chained]]]
 
 
 def trends_of(experiments: Sequence[Experiment]) -> list[Trend]:
-    """Return the trends that two or more experiments have, those with the most nights first.
+    """Return the trends over two or more experiments, those with the most nights first.
 
-    Experiments without a date are left out: they have no place on the axis.
+    Experiments without a date are skipped.
     """
     gathered: dict[tuple[Circumstances, str, str], _Nights] = {}
     dated = [each for each in experiments if each.manifest.started is not None]

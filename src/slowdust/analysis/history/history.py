@@ -1,9 +1,9 @@
 """Histories: the throughput of each version relative to the first, from any set of experiments.
 
-A group of tests is summarised by the geometric mean of their rqps. It is the one mean of ratios
-that does not depend on which version they are relative to, and whose chain of ratios is its ratio
-(Fleming and Wallace 1986, Commun. ACM 29(3)); a median of ratios has neither property. It has only
-the tests that every version has, so that another mixture of tests does not look like a change.
+A group of tests is summarised by the geometric mean of their rqps. It is the only mean of ratios
+that is independent of the version they are relative to, and consistent under chaining (Fleming and
+Wallace 1986, Commun. ACM 29(3)); a median of ratios has neither property. It includes only tests
+that every version has, so that a different mixture of tests does not look like a change.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _Line = tuple[Circumstances, str]
 
 @dataclass(frozen=True)
 class Choice:
-    """The part of the experiments that a history is about."""
+    """The selection of experiments for a history."""
 
     benchmark: Callable[[str], bool]
     test: Callable[[str], bool]
@@ -58,20 +58,20 @@ class Choice:
     """A version; None for the first."""
     bands: Bands
     configs: Configs | None
-    """The only configs, treated as one; None if each has lines of its own."""
+    """The only configs, treated as one; None to keep a line for each."""
     host: str | None
-    """Words of the host's facts, or `UNRECORDED`; None for any host."""
+    """Words from the host's facts, or `UNRECORDED`; None for any host."""
 
 
 def history_of(experiments: Sequence[Experiment], choice: Choice) -> History:
-    """Return each line's history for a benchmark, host and amount of data; the largest first."""
+    """Return each line's history by benchmark, host and amount of data; the largest first."""
     gathered = _gathered(experiments, choice)
     lines = known(
         _line_history(where, line, members, choice) for (where, line), members in gathered.items()
     )
     present = {history.line for history in lines}
     lone = list(dict.fromkeys(line for _, line in gathered if line not in present))
-    notes = [f"Without two versions that can be compared: {shortened(lone)}."] if lone else []
+    notes = [f"Without two comparable versions: {shortened(lone)}."] if lone else []
     if choice.configs is None:
         notes += notes_about_lone_lines(gathered, lone)
     lines.sort(key=lambda history: (history.benchmark, -len(history.versions), history.line))
@@ -88,7 +88,7 @@ def _gathered(experiments: Sequence[Experiment], choice: Choice) -> dict[_Line, 
         for benchmark in filter(choice.benchmark, benchmarks):
             where = circumstances_of(experiment.manifest, benchmark)
             if choice.host is not None:
-                # The user says that those without a host ran on one.
+                # The user states that those without a host ran on one.
                 where = replace(where, only_experiment="")
             measured = _measured_contenders(experiment, benchmark)
             for line, releases in by_line(measured).items():
@@ -108,27 +108,27 @@ def _measured_contenders(experiment: Experiment, benchmark: str) -> list[Contend
 
 @dataclass(frozen=True)
 class _Chained:
-    """Versions of a line, and the ratios that compare them."""
+    """Versions of a line and their ratios."""
 
     releases: Sequence[Release]
     """All releases of the line, the oldest first."""
     labels: Mapping[Release, str]
-    """Label of each release."""
+    """Release -> label."""
     versions: Sequence[Release]
-    """Releases that have a ratio to the base, with the base."""
+    """Releases with a ratio to the base, and the base."""
     base: Release
     ratios: Mapping[Step, Mapping[Release, Chained]]
     members: Sequence[Member]
-    """The experiments that have any of the versions."""
+    """The experiments with any of these versions."""
 
     def labelled(self, releases: Iterable[Release]) -> list[str]:
         return [self.labels[release] for release in releases]
 
 
 def _chained(where: Circumstances, members: Sequence[Member], choice: Choice) -> _Chained | None:
-    """Return the largest set of versions that are chained; of equal ones that with the oldest.
+    """Return the largest set of chained versions; of equal ones, the set with the oldest version.
 
-    Returns None if no set has two.
+    None if no set has two versions.
     """
     releases = sorted_releases(
         dict.fromkeys(release for _, contenders in members for release in contenders)
@@ -203,13 +203,13 @@ def _line_history(
 
 
 def _notes_about_data(where: Circumstances, members: Sequence[Member]) -> list[str]:
-    """Return a note if nothing says that the experiments had the same amount of data."""
+    """Return a note if the amount of data was not recorded."""
     if where.data or len(members) < 2:
         return []
     names = shortened([experiment.name for experiment, _ in members])
     return [
-        f"Nothing says how much data {names} had: their ratios are put together as if they had the "
-        "same amount. `slowdust history NAME...` takes the ones that did."
+        f"The amount of data of {names} was not recorded: their ratios are combined as if it were "
+        "the same. `slowdust history NAME...` selects experiments."
     ]
 
 
@@ -269,14 +269,14 @@ def _notes(
     left_out = [release for release in chained.releases if release not in chained.versions]
     if left_out:
         notes.append(
-            f"Left out, because no experiment has them beside a version that leads to {base}: "
+            f"Excluded, because no experiment connects them with {base}: "
             f"{listing(chained.labelled(left_out))}."
         )
     if choice.base is not None and choice.base not in _names(chained.base, chained.labels):
-        notes.append(f"It has no version {choice.base}: the first one, {base}, is the base.")
+        notes.append(f"Version {choice.base} is missing; the base is the first one, {base}.")
     if names := list(dict.fromkeys(step.test for step in missing)):
         notes.append(
-            f"Left out, because nothing there can be compared with {base}: {shortened(names)}."
+            f"Excluded, because no results are comparable with {base}: {shortened(names)}."
         )
     return [*notes, *_notes_about_chains(tests)]
 
@@ -289,7 +289,7 @@ def _notes_about_chains(tests: Sequence[Series]) -> list[str]:
         if point.through:
             paths.setdefault(tuple(point.through), Counter())[point.version] += 1
     return [
-        f"Chained through {listing(list(path))}, for lack of an experiment with both: "
+        f"Chained through {listing(list(path))}, because no experiment has both: "
         + listing(
             [
                 version
@@ -304,10 +304,10 @@ def _notes_about_chains(tests: Sequence[Series]) -> list[str]:
 
 
 def deduplicate(experiments: Sequence[Experiment]) -> tuple[list[Experiment], list[str]]:
-    """Return one import of each directory and its copies, with notes on those that are left out.
+    """Return one import of each directory and its copies, with notes on the excluded imports.
 
-    `experiments` begin with the one that was stored last. It counts, unless another import of its
-    directory has more runs or tests; both count if each has some of its own.
+    `experiments` begin with the one stored last. It is kept, unless another import of its directory
+    has more runs or tests; both are kept if each has some of its own.
     """
     kept: list[Experiment] = []
     left_out: dict[str, list[str]] = {}
@@ -318,7 +318,7 @@ def deduplicate(experiments: Sequence[Experiment]) -> tuple[list[Experiment], li
         else:
             left_out.setdefault(larger.name, []).append(experiment.name)
     notes = [
-        f"Left out, because {name}, imported from the same directory or a copy, has all of it: "
+        f"Excluded, because {name}, imported from the same directory or a copy, contains it: "
         f"{listing(names)}."
         for name, names in left_out.items()
     ]
@@ -330,12 +330,12 @@ def _size(experiment: Experiment) -> tuple[int, int]:
 
 
 def _has_all_of(experiment: Experiment, other: Experiment) -> bool:
-    """Return whether `other` is of the same directory or of a copy, and has no more of it."""
+    """Return whether `other` is from the same directory or a copy, and has nothing more."""
     ours, theirs = experiment.manifest.imported, other.manifest.imported
     if ours is None or theirs is None or theirs.path is None:
         return False
     if (ours.kind, ours.path, ours.condition) != (theirs.kind, theirs.path, theirs.condition):
-        # Two measurements are never the same to the last digit.
+        # Two measurements are never identical to the last digit.
         return bool(other.rates) and other.rates <= experiment.rates
     tests = set(experiment.manifest.tests)
     return _runs(other) <= _runs(experiment) and tests.issuperset(other.manifest.tests)

@@ -1,4 +1,4 @@
-"""Which experiments have a line in common: by circumstances, and configs treated as one."""
+"""Lines over several experiments: grouped by circumstances, with configs optionally merged."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from slowdust.wording import MOST_LISTED, counted, listing, shortened
 SAME_HOST = (
     "host", "CPUs", "CPU", "Cores", "SMT", "Memory", "Virtual machine", "Filesystem", "Device",
 )  # fmt: skip
-"""Facts that make two experiments' hosts the same: the machine and where its data are.
+"""Facts that identify a host: the machine and the location of its data.
 
-Archives have at most the first two: the name that iostat printed, and the number of CPUs that the
-client printed or that follows from its tables. A number of CPUs alone is no identity.
-Memory counts in whole GiB: kernels keep a little more or less of it for themselves. What a
-machine's owner may change between two experiments (kernel, governor, huge pages, mount options)
-makes no other host, since no rate is compared across experiments; a note says what differs.
+Archives have at most the first two: the host name from iostat, and the number of CPUs from the
+client's output or derived from its tables. A number of CPUs alone does not identify a host. Memory
+is compared in whole GiB, since kernels reserve slightly different amounts. Settings that an owner
+may change between experiments (kernel, governor, huge pages, mount options) do not make a different
+host, since rates are not compared across experiments; a note reports differences.
 """
 NOTED_IF_DIFFERENT = (
     "Kernel", "kernel", "Operating system", "Governor", "Turbo", "Transparent huge pages", "Swap",
     "Mounted",
 )  # fmt: skip
 UNRECORDED = "unrecorded"
-"""The user's word for the host of experiments that do not say where they ran."""
+"""The user's word for the host of experiments that did not record it."""
 _AMOUNT = re.compile(r"(?P<number>[\d.]+) (?P<unit>[KMGT]i?B)")
 _MB = 1 << 20
 
@@ -40,11 +40,11 @@ class Circumstances:
 
     benchmark: str
     host: tuple[tuple[str, str], ...]
-    """Label and value of its facts; empty where it was not recorded."""
+    """Label and value of its facts; empty if not recorded."""
     data: str
-    """Tables and rows, or the workload; empty where it was not recorded."""
+    """Tables and rows, or the workload; empty if not recorded."""
     only_experiment: str = ""
-    """The only experiment it is about, if that does not say on which host it ran."""
+    """The only experiment of this subject, if it did not record its host."""
 
 
 def circumstances_of(manifest: Manifest, benchmark: str) -> Circumstances:
@@ -54,19 +54,19 @@ def circumstances_of(manifest: Manifest, benchmark: str) -> Circumstances:
 
 
 def _where(manifest: Manifest) -> tuple[tuple[str, str], ...]:
-    """Return what identifies the host, or of a joined experiment the set of its hosts."""
+    """Return the facts that identify the host, or the set of hosts of a merged experiment."""
     if not manifest.hosts:
         return host_of(manifest.host)
     return (("Hosts", hosts_in_words(manifest)),)
 
 
 def hosts_in_words(manifest: Manifest) -> str:
-    """Return the hosts of a joined experiment in any order that they were joined in."""
+    """Return the hosts of a merged experiment, sorted."""
     return ", ".join(sorted(f"{host.name} ({host.group})" for host in manifest.hosts))
 
 
 def host_of(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the facts that identify the host; empty with neither a CPU nor a name."""
+    """Return the facts that identify the host; empty without a CPU or a name."""
     if not {"CPU", "host"} & facts.keys():
         return ()
     return tuple(
@@ -75,14 +75,14 @@ def host_of(facts: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def normalised_fact(label: str, value: str) -> str:
-    """Return a fact's value without what is never twice the same: memory is in whole units."""
+    """Return a fact's value without its variable part: memory is rounded to whole units."""
     if label != "Memory" or (amount := _AMOUNT.match(value)) is None:
         return value
     return f"{float(amount['number']):.0f} {amount['unit']}"
 
 
 def is_host(manifest: Manifest, wanted: str) -> bool:
-    """Return whether all the user's words are in the facts of this experiment's host."""
+    """Return whether the facts of this experiment's host contain all of the user's words."""
     facts = " ".join(f"{label} {value}" for label, value in _where(manifest))
     if not facts:
         return wanted.casefold() == UNRECORDED
@@ -141,24 +141,25 @@ def notes_about_hosts(manifests: Sequence[Manifest]) -> list[str]:
 
 
 ADDITION = "+"
-"""Part of a pattern that also covers what follows the config."""
+"""Part of a pattern that also matches additions to the config."""
 Gathered = Mapping[tuple[Circumstances, str], Sequence[Member]]
-"""Circumstances and line -> its members."""
+"""Circumstances and line -> members."""
 
 
 @dataclass(frozen=True)
 class Configs:
-    """Names or patterns of configs; if a version has several, the first pattern counts.
+    """Names or patterns of configs; if a version has several matching configs, the first pattern
+    wins.
 
-    If one has a `+`, all cover the config and what follows it: `z11*+*o2nofp`. Otherwise what
-    follows the config has to be the same on a line.
+    With a `+` in any pattern, all patterns match the config and its additions: `z11*+*o2nofp`.
+    Otherwise additions have to be the same within a line.
     """
 
     patterns: tuple[str, ...]
 
     @classmethod
     def of(cls, text: str) -> Configs:
-        """Return the patterns of a text such as 'cz10a,cz11*'."""
+        """Parse a text such as 'cz10a,cz11*'."""
         return cls(tuple(part.strip() for part in text.split(",")))
 
     @property
@@ -166,11 +167,11 @@ class Configs:
         return ",".join(self.patterns)
 
     def releases(self, contenders: Iterable[ContenderFacts]) -> dict[str, dict[Release, str]]:
-        """Return line -> its releases, the oldest first -> the contender of each that matches.
+        """Return line -> its releases, the oldest first -> the matching contender of each.
 
         Raises:
-            UsageError: one pattern matches several configs of a release, and there is another
-                release beside it that it could be compared with.
+            UsageError: one pattern matches several configs of a release, and there are other
+                releases to compare it with.
         """
         lines: dict[str, dict[Release, list[tuple[int, ContenderFacts]]]] = {}
         for facts in contenders:
@@ -210,15 +211,15 @@ class Configs:
             named = first.config + (first.additions if self._covers_additions else "")
             raise UsageError(
                 f"--config {self.written}: {listing(names)} are one version with several configs; "
-                f"name the one that counts first, such as --config '{named},{self.written}'"
+                f"put the preferred one first, such as --config '{named},{self.written}'"
             )
         return contenders[0].name
 
 
 def configs_of(versions: Sequence[Release], members: Iterable[Member]) -> dict[str, list[Release]]:
-    """Return config, with what follows it -> the versions of a line that it was measured with.
+    """Return config with its additions -> the versions of a line that it was measured with.
 
-    The result is empty if there is only one.
+    Empty if there is only one.
     """
     releases_by_config: dict[str, set[Release]] = {}
     for experiment, contenders in members:
@@ -238,14 +239,14 @@ def configs_of(versions: Sequence[Release], members: Iterable[Member]) -> dict[s
 
 def notes_about_configs(configs: Mapping[str, Sequence[str]]) -> list[str]:
     parts = [f"{config} ({listing(labels)})" for config, labels in configs.items()]
-    return [f"Several configs are taken for one: {listing(parts)}."] if parts else []
+    return [f"Several configs are treated as one: {listing(parts)}."] if parts else []
 
 
 def notes_about_lone_lines(gathered: Gathered, lone: Collection[str]) -> list[str]:
     """Return sentences on the `--config` that would give `lone` lines a history.
 
-    It joins them with lines of their DBMS that differ in nothing but their configs; if there are
-    none, with lines that were also compiled, or started, in another way.
+    It merges them with lines of their DBMS that differ only in their configs; otherwise
+    with lines that also differ in compilation or environment.
     """
     return _joining_configs(gathered, lone, _CONFIGS) or _joining_configs(
         gathered, lone, _CONFIGS_AND_ADDITIONS
@@ -254,14 +255,14 @@ def notes_about_lone_lines(gathered: Gathered, lone: Collection[str]) -> list[st
 
 @dataclass(frozen=True)
 class _Varied:
-    """Difference of lines that are to be joined."""
+    """The allowed difference between lines that are merged."""
 
     same: Callable[[LineParts], tuple[str, ...]]
-    """Function of a line that returns what all have in common."""
+    """Function that returns the common parts of a line."""
     name: Callable[[LineParts], str]
-    """Function of a line that returns the pattern of it alone."""
+    """Function that returns the pattern for a single line."""
     all_of_them: str
-    """Pattern of all lines, if they are too many to be listed."""
+    """Pattern for all lines, if they are too many to be listed."""
 
 
 _CONFIGS = _Varied(
@@ -284,16 +285,20 @@ def _joining_configs(gathered: Gathered, lone: Collection[str], varied: _Varied)
     notes = []
     for group in groups.values():
         joined = _joined(group)
-        beside = {
+        mergeable = {
             parts: members
             for parts, members in group.items()
             if any(release in joined for _, contenders in members for release in contenders)
         }
-        if len(joined) > 1 and len(beside) > 1 and any(parts.line in lone for parts in beside):
-            names = list(dict.fromkeys(map(varied.name, beside)))
+        if (
+            len(joined) > 1
+            and len(mergeable) > 1
+            and any(parts.line in lone for parts in mergeable)
+        ):
+            names = list(dict.fromkeys(map(varied.name, mergeable)))
             pattern = ",".join(names) if len(names) <= MOST_LISTED else varied.all_of_them
-            lines = [parts.line for parts in beside]
-            notes.append(f"--config '{pattern}' makes one line of {shortened(lines)}.")
+            lines = [parts.line for parts in mergeable]
+            notes.append(f"--config '{pattern}' merges into one line {shortened(lines)}.")
     return list(dict.fromkeys(notes))
 
 
@@ -304,7 +309,7 @@ def _parts(member: Member) -> LineParts:
 
 
 def _joined(group: Mapping[LineParts, Sequence[Member]]) -> set[Release]:
-    """Return the largest set of releases that are connected if all these lines are one."""
+    """Return the largest set of releases that are connected if all these lines are merged."""
     experiments: dict[str, Member] = {}
     for members in group.values():
         for experiment, contenders in members:

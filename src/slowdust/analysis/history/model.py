@@ -1,4 +1,4 @@
-"""Shapes of a history, which `slowdust history --json` writes; see docs/history.schema.json."""
+"""The data of a history. `slowdust history --json` writes it; see docs/history.schema.json."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class PointWork(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     ratio: Annotated[Ratio, Keys("ratio", "low", "high")]
     experiments: list[str]
-    """Names of the experiments whose counts it is made of."""
+    """Names of the experiments with the counts."""
     through: list[str] = []
-    """The versions over which ratios of different experiments are chained."""
+    """The versions through which ratios of different experiments are chained."""
 
 
 class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -28,32 +28,32 @@ class Point(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str
     ratio: Annotated[Ratio, Keys("rqps", "low", "high")]
     experiments: list[str]
-    """Names of the experiments whose ratios it is made of."""
+    """Names of the experiments with the ratios."""
     through: list[str] = []
-    """The versions over which ratios of different experiments are chained, from the base on;
-    empty if one experiment measured it beside the base."""
+    """The versions through which ratios of different experiments are chained, from the base on;
+    empty if one experiment measured it together with the base."""
 
     unsure: bool | None = None
-    """True if that is the verdict of its one experiment, or, made of several, its 95% interval
-    does not exclude 1 and its 90% interval does not lie inside the margin; else absent."""
+    """True if this is the verdict of its only experiment, or if, combined from several, the 95%
+    interval includes 1 and the 90% interval is not inside the margin; else absent."""
     work: PointWork | None = None
-    """The counted work; absent where no counts lead to the base's."""
+    """The counted work; absent if counts do not connect it with the base."""
 
 
 class ChangePoint(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A version from which throughput is at another level."""
+    """A version at which the level of throughput changes."""
 
     version: str
-    """The first of the new level."""
+    """The first version of the new level."""
     before: str
-    """The last of the old one."""
+    """The last version of the old level."""
     ratio: float
-    """The new level / the old one."""
+    """The new level / the old level."""
     words: str
     """'12% slower from 8.0.28 on'."""
     by_size_alone: bool = False
-    """Whether it may be noise: single runs too few to say how large their noise is, and a change
-    that is large enough to matter. Otherwise it is more than noise."""
+    """Whether it may be noise: there are too few single runs to estimate noise, and the change is
+    large enough to matter. Otherwise it is significant."""
 
 
 class Series(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -69,7 +69,7 @@ class Series(msgspec.Struct, kw_only=True, omit_defaults=True):
     tests: list[str] = []
     """The tests of a group that every version has; empty for a test."""
     points: list[Point]
-    """Points in the order of the line's versions, of which some may be missing."""
+    """Points in the order of the line's versions; some versions may be missing."""
     change_points: list[ChangePoint] = []
 
 
@@ -77,13 +77,13 @@ class Version(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A version: one place on the x axis."""
 
     label: str
-    """The version, with what tells it apart from others of the line: the directory's name, and
-    digits of the sha256 if that was built again. Points and changes use it."""
+    """The version, made unique within the line by the directory's name, and by digits of the sha256
+    if the directory was rebuilt. Points and changes refer to it."""
     version: str
     experiments: list[str]
     """Experiments that measured it."""
     configs: list[str] = []
-    """Configs with which it was measured, and what follows them; absent if all share one."""
+    """Configs that it was measured with, including additions; absent if all share one."""
 
 
 class LineHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -93,25 +93,25 @@ class LineHistory(msgspec.Struct, kw_only=True, omit_defaults=True):
     """DBMS, engine, configuration and environment that its versions share."""
     benchmark: str
     host: dict[str, str] = {}
-    """Facts that identify the host; empty where it was not recorded."""
+    """Facts that identify the host; empty if it was not recorded."""
     data: str = ""
-    """Tables and rows, or the workload; absent where it was not recorded."""
+    """Tables and rows, or the workload; absent if it was not recorded."""
     base: str
-    """The version that all are relative to."""
+    """The version that all others are relative to."""
     versions: list[Version]
     experiments: list[str]
     groups: list[Series] = []
     tests: list[Series]
     changes: list[GroupChanges] = []
-    """Counts of the tests of each group that changed, in bands."""
+    """Numbers of changed tests in each group, in bands."""
     notes: list[str] = []
-    """Sentences on what was left out, and what limits the rest."""
+    """Sentences on skipped data and other limitations."""
 
 
 class History(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Every line of the chosen experiments that has two versions or more."""
+    """Every line of the chosen experiments with at least two versions."""
 
     schema: int = SCHEMA
     lines: list[LineHistory]
     notes: list[str] = []
-    """Sentences on what has no history, and why."""
+    """Sentences on data without a history, with reasons."""

@@ -1,9 +1,9 @@
-"""Series of a history: ratios of versions over several experiments, and the means of their groups.
+"""Series of a history: ratios of versions over several experiments, and their means by group.
 
-Experiments share ratios only: contenders of one were measured side by side, and rates of another
-day are not comparable with theirs. If no experiment has a version beside the base, its ratio is the
-product of the ratios along the shortest path of experiments; the half-widths of the logs add up as
-independent errors do, in squares.
+Only ratios are shared between experiments: contenders of one experiment were measured together, and
+rates of another day are not comparable. If no experiment has both a version and the base, the ratio
+is the product of the ratios along the shortest path of experiments. Half-widths of the logs add up
+in squares, as independent errors do.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from slowdust.wording import GROUP_TITLES
 
 @dataclass(frozen=True)
 class Chained:
-    """A release relative to another one, in throughput or in instructions per operation."""
+    """A release relative to another, in throughput or in instructions per operation."""
 
     log: float
     """Natural logarithm of the ratio."""
     half_width: float | None
-    """Half-width of the 95% interval of `log`; None without one."""
+    """Half-width of the 95% interval of `log`; None without an interval."""
     experiments: tuple[str, ...]
     through: tuple[Release, ...] = ()
-    """Releases that it is chained over, from the base on."""
+    """Releases through which it is chained, from the base on."""
     verdict: Verdict | None = None
-    """The verdict of the one experiment that it is from; None for several, and single runs."""
+    """The verdict of its only experiment; None for several experiments and single runs."""
 
     @property
     def ratio(self) -> Ratio:
@@ -65,13 +65,13 @@ class MeasuredStep:
 
     group: str
     unit: str
-    """The base's unit, or that of the first contender that was measured."""
+    """The unit of the base, or else of the first contender."""
     contenders: frozenset[str]
-    """Contenders that were measured in it."""
+    """Contenders measured in it."""
 
 
 class Experiment:
-    """An experiment, whose contenders can be compared with any of them."""
+    """An experiment whose contenders can be compared with any of them."""
 
     def __init__(
         self, manifest: Manifest, slices: Sequence[Slice], counts: Sequence[Count] = ()
@@ -83,7 +83,7 @@ class Experiment:
 
     @classmethod
     def read(cls, folder: Folder) -> Experiment:
-        """Read what a history needs of an experiment.
+        """Read the records that a history needs.
 
         Raises:
             UsageError: there is no such experiment, or a newer Slowdust wrote it.
@@ -98,7 +98,7 @@ class Experiment:
 
     @cached_property
     def steps(self) -> dict[Step, MeasuredStep]:
-        """The steps that were measured, in the report's order."""
+        """The measured steps, in the report's order."""
         units: dict[Step, dict[str, str]] = {}
         for record in self._slices:
             units.setdefault(step_of(record), {}).setdefault(record.place.contender, record.unit)
@@ -121,10 +121,7 @@ class Experiment:
         )
 
     def against(self, base: str) -> dict[Step, dict[str, Chained]]:
-        """Return step -> contender -> ratio, as a report relative to `base` has it.
-
-        The base is one of the contenders.
-        """
+        """Return step -> contender -> ratio, as in a report relative to the contender `base`."""
         if base not in self._ratios:
             ratios: dict[Step, dict[str, Chained]] = defaultdict(dict)
             contenders = self._with_first(base)
@@ -149,7 +146,7 @@ class Experiment:
 
 
 class Compared(Protocol):
-    """An experiment's ratios of one kind: those of throughput, or those of work."""
+    """An experiment's ratios of one kind: of throughput, or of work."""
 
     @property
     def name(self) -> str:
@@ -159,7 +156,7 @@ class Compared(Protocol):
     def steps(self) -> Mapping[Step, MeasuredStep]: ...
 
     def against(self, base: str) -> Mapping[Step, Mapping[str, Chained]]:
-        """Return step -> contender -> ratio to `base`, which is one of the contenders."""
+        """Return step -> contender -> ratio to the contender `base`."""
 
 
 Member = tuple[Experiment, Mapping[Release, str]]
@@ -172,13 +169,13 @@ def connected_releases(members: Sequence[Member]) -> list[set[Release]]:
     groups: list[set[Release]] = []
     for _, contenders in members:
         joined = set(contenders)
-        apart = []
+        separate = []
         for group in groups:
             if group & joined:
                 joined |= group
             else:
-                apart.append(group)
-        groups = [*apart, joined]
+                separate.append(group)
+        groups = [*separate, joined]
     return groups
 
 
@@ -187,7 +184,7 @@ def ratios_to(
 ) -> dict[Step, dict[Release, Chained]]:
     """Return step -> release -> ratio to `base`, over as few experiments as possible.
 
-    `releases` is their order. Steps that `base` does not have are left out.
+    `releases` are in order. Steps that `base` does not have are skipped.
     """
     chains = {
         step: {base: _ratio_of_base(base, step, members)} | ratios
@@ -206,7 +203,7 @@ def ratios_to(
                     ratio = _chain(chains[step][middle], middle, ratios[release])
                     longer.setdefault(step, {}).setdefault(release, []).append((distance, ratio))
         for step, candidates in longer.items():
-            # Of paths that are equally short, the one over the nearest version counts.
+            # Of equally short paths, the one through the nearest version is used.
             for release, paths in candidates.items():
                 chains[step][release] = min(paths, key=lambda path: path[0])[1]
         newest = {step: set(candidates) for step, candidates in longer.items()}
@@ -221,7 +218,7 @@ def _members_beyond(
     members: Sequence[ComparedMember],
     chains: Mapping[Step, Mapping[Release, Chained]],
 ) -> list[ComparedMember]:
-    """Return the members that have `middle` beside a release that no chain has reached."""
+    """Return the members with `middle` and a release that no chain has reached."""
     return [
         (experiment, contenders)
         for experiment, contenders in members
@@ -241,7 +238,7 @@ def _members_beyond(
 def _direct_ratios(
     base: Release, members: Sequence[ComparedMember]
 ) -> dict[Step, dict[Release, Chained]]:
-    """Return the ratios to `base` of the releases that an experiment has beside it."""
+    """Return the ratios to `base` of the releases that share an experiment with it."""
     direct: dict[Step, dict[Release, list[Chained]]] = defaultdict(lambda: defaultdict(list))
     for experiment, contenders in members:
         if base not in contenders:
@@ -280,8 +277,8 @@ def _chain(first: Chained, middle: Release, second: Chained) -> Chained:
 def combined(ratios: Sequence[Chained]) -> Chained:
     """Return the mean of the logs of one ratio from several experiments.
 
-    They are weighted by the intervals if all have one. The interval is no narrower than the
-    experiments' disagreement.
+    It is weighted by the intervals if all have one. The interval covers at least the disagreement
+    between the experiments.
     """
     if len(ratios) == 1:
         return ratios[0]
@@ -297,11 +294,11 @@ def combined(ratios: Sequence[Chained]) -> Chained:
 
 
 _NARROWER = NormalDist().inv_cdf((1 + EQUIVALENCE) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-"""Half-width of the interval that decides `same` / that of the 95% interval."""
+"""Half-width of the interval for `same` / half-width of the 95% interval."""
 
 
 class Details:
-    """Groups, units and order of the tests, the same as in the experiments' reports."""
+    """Groups, units and order of the tests, as in the experiments' reports."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.groups: dict[Step, str] = {}
@@ -318,7 +315,7 @@ class Details:
 
     @property
     def order(self) -> list[Step]:
-        """The steps: groups in the posts' order, tests within them in the report's."""
+        """The steps by group, in the order of `GROUP_TITLES`, and within groups as in reports."""
         titles = [*GROUP_TITLES, *dict.fromkeys(self.groups.values())]
         return sorted(self.groups, key=lambda step: titles.index(self.groups[step]))
 
@@ -326,7 +323,7 @@ class Details:
 def series_of(
     step: Step, ratios: Mapping[Release, Chained], details: Details, labels: Mapping[Release, str]
 ) -> Series:
-    """Return the series of a test; `labels` is release -> its name."""
+    """Return the series of a test; `labels` is release -> label."""
     return Series(
         name=step.test,
         group=details.groups[step],
@@ -345,9 +342,10 @@ def series_of(
 
 
 def groups_of(tests: Sequence[Series], versions: Sequence[str], margin: float) -> list[Series]:
-    """Return a series for each group, number of clients and hold, over tests of all versions.
+    """Return a series for each group, number of clients and hold, over tests that all versions
+    have.
 
-    Where a transaction was held open beside the tests, the group has the hold in its name, too.
+    If a transaction was held open concurrently, the group's name includes the hold.
     """
     members: dict[tuple[str, str, int], list[Series]] = {}
     for test in tests:
@@ -369,9 +367,10 @@ def groups_of(tests: Sequence[Series], versions: Sequence[str], margin: float) -
 
 
 def _mean_of(points: Sequence[Point], margin: float) -> Point:
-    """Return the geometric mean; its half-width is the mean one, as if errors were the same.
+    """Return the geometric mean; its half-width is the mean half-width, as if errors were the same.
 
-    Errors are in part the same, since tests share restarts; independent ones would be too small.
+    Errors are partly the same, since tests share restarts; assuming independence would understate
+    them.
     """
     log = fmean(math.log(point.ratio.value) for point in points)
     half_widths = known(point.ratio.half_width for point in points)
@@ -397,7 +396,7 @@ def _point(version: str, ratio: Chained, through: list[str], margin: float) -> P
 
 
 def verdict_of_interval(ratio: Ratio, margin: float) -> Verdict | None:
-    """Return the verdict of a ratio of rates by its 95% interval; None without one."""
+    """Return the verdict of a ratio of rates from its 95% interval; None without one."""
     if ratio.interval is None:
         return None
     low, high = ratio.interval
@@ -407,7 +406,7 @@ def verdict_of_interval(ratio: Ratio, margin: float) -> Verdict | None:
 
 
 class CountedExperiment:
-    """The work of an experiment, whose counted contenders can be compared with any of them."""
+    """The work of an experiment whose counted contenders can be compared with any of them."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
@@ -427,7 +426,7 @@ class CountedExperiment:
         }
 
     def against(self, base: str) -> dict[Step, dict[str, Chained]]:
-        """Return step -> contender -> ratio of instructions per operation to those of `base`."""
+        """Return step -> contender -> instructions per operation / the base's."""
         timed = self._experiment.steps
         contenders = [contender.name for contender in self._experiment.manifest.contenders]
         judged = judge_work(
@@ -457,7 +456,7 @@ class CountedExperiment:
 def add_work(
     series: Series, ratios: Mapping[Release, Chained], labels: Mapping[Release, str]
 ) -> None:
-    """Set the work of the points of a test's series; `labels` is release -> its name."""
+    """Set the work of the points of a test's series; `labels` is release -> label."""
     works = {
         labels[release]: _work(ratio, [labels[middle] for middle in ratio.through])
         for release, ratio in ratios.items()
@@ -467,9 +466,9 @@ def add_work(
 
 
 def mean_work(points: Sequence[Point]) -> PointWork | None:
-    """Return the geometric mean of the work of a version in several tests; None if one has none.
+    """Return the geometric mean of a version's work over tests; None if any test has none.
 
-    Its half-width is the mean one, as that of throughput is.
+    Its half-width is the mean half-width, as for throughput.
     """
     works = known(point.work for point in points)
     if len(works) < len(points):

@@ -1,4 +1,4 @@
-"""Two plans of one statement compared: what differs in words, and where in both texts."""
+"""Compare two plans of one statement: differences in words, and the lines that differ."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _Key = tuple[object, ...]
 
 @dataclass(frozen=True)
 class PlanComparison:
-    """What differs between two plans; nothing if they execute the statement in the same way."""
+    """The differences between two plans; empty if they execute the statement in the same way."""
 
     differences: tuple[str, ...]
-    """The differences in words, the most important first, at most a few."""
+    """The differences in words, at most a few, the most important first."""
     base: Sequence[int]
-    """Places of the lines of the base's plan that differ, from 0; the next are the other's."""
+    """Indices, from 0, of the differing lines of the base's plan; the next field is the other's."""
     other: Sequence[int]
 
     @property
@@ -32,21 +32,21 @@ class PlanComparison:
 
 
 def compare_plans(base: PlanNode, other: PlanNode) -> PlanComparison:
-    """Return what differs between the plans of one statement on two servers of a DBMS.
+    """Return the differences between the plans of one statement on two servers of a DBMS.
 
-    Aliases, values, costs and estimates, the numbers of subplans, nodes that only pass rows on, and
-    what versions call by other names are no difference.
+    Differences in aliases, values, costs, estimates, numbers of subplans, nodes that only pass rows
+    through, and names that changed between versions are ignored.
     """
     ours, theirs = normalise(base, other)
     if ours == theirs:
         return PlanComparison((), (), ())
     differing = _differing(ours, theirs)
-    told = differences_in_words(ours, theirs)
-    return PlanComparison(told, _lines(base, differing[0]), _lines(other, differing[1]))
+    words = differences_in_words(ours, theirs)
+    return PlanComparison(words, _lines(base, differing[0]), _lines(other, differing[1]))
 
 
 def render_plan(plan: PlanNode) -> str:
-    """Return a plan as its server prints it, without costs."""
+    """Return a plan as printed by its server, without costs."""
     return "\n".join(line for node in plan.walk() for line in node.lines)
 
 
@@ -63,9 +63,9 @@ def _first_line(node: PlanNode) -> tuple[int, tuple[str, ...]]:
 def _differing(base: Node, other: Node) -> tuple[list[PlanNode], list[PlanNode]]:
     for key in (_own_key, _key_with_place):
         ours, theirs = _by_key(base, key), _by_key(other, key)
-        lacking = _lacking(ours, theirs), _lacking(theirs, ours)
-        if any(lacking):
-            return lacking
+        only_in_one = _only_in_first(ours, theirs), _only_in_first(theirs, ours)
+        if any(only_in_one):
+            return only_in_one
     return [], []
 
 
@@ -87,17 +87,17 @@ def _key_with_place(node: Node, above: Node | None) -> _Key:
     return (*_own_key(node, above), above and (above.operator, above.name))
 
 
-def _lacking(
+def _only_in_first(
     nodes: Sequence[tuple[_Key, PlanNode]], others: Sequence[tuple[_Key, PlanNode]]
 ) -> list[PlanNode]:
     left = Counter(key for key, _ in others)
-    lacking = []
+    found = []
     for key, node in nodes:
         if left[key] > 0:
             left[key] -= 1
         else:
-            lacking.append(node)
-    return lacking
+            found.append(node)
+    return found
 
 
 def plan_differences(
@@ -105,8 +105,8 @@ def plan_differences(
 ) -> list[PlanDifference]:
     """Return the statements, in order, whose plan differs between contenders of a DBMS.
 
-    `dbms` is contender -> DBMS: what different DBMS print as a plan cannot be compared. Contenders
-    of another DBMS than the base's are compared with the first one of theirs.
+    `dbms` is contender -> DBMS: plans of different DBMS are not comparable. Contenders of another
+    DBMS than the base's are compared with the first contender of their DBMS.
     """
     differences = []
     for (test, statement, kind), texts in _by_statement(plans, dbms).items():
@@ -126,9 +126,9 @@ def same_plans(
     base: str,
     differences: Sequence[PlanDifference],
 ) -> dict[str, list[str]]:
-    """Return test -> the contenders that execute all its statements as the base does.
+    """Return test -> contenders that execute all its statements as the base does.
 
-    Only those of which the plans were read.
+    Only contenders whose plans were read are included.
     """
     read: dict[str, dict[str, set[str]]] = {}
     for plan in plans:
@@ -158,7 +158,7 @@ def _by_statement(
     by_statement: dict[tuple[str, str, str], dict[str, str]] = {}
     for plan in plans:
         if plan.contender not in dbms or not plan.plan:
-            continue  # of a contender that the experiment does not have, or work without a plan
+            continue  # an unknown contender, or work without a plan
         statement = (plan.test, plan.statement, dbms[plan.contender])
         by_statement.setdefault(statement, {})[plan.contender] = plan.plan
     return {
@@ -191,17 +191,17 @@ def _difference(
 
 
 _MOST = 4
-"""Differences that are told; with more, a reader has to look at the plans."""
+"""Most differences that are reported; with more, a reader has to look at the plans."""
 _GATHERS = ("Gather", "Gather Merge")
 _CHANGING = ("Insert", "Update", "Delete", "Merge")
 _PART_OF_OTHERS = (
     *("Hash", "Bitmap Index Scan", "BitmapAnd", "BitmapOr", "JIT", "Append", "FETCH"),
     *_GATHERS,
 )
-"""Operators that are told of with others: with a hash join, a bitmap scan, the workers."""
+"""Operators that are reported as part of others: hash joins, bitmap scans, workers."""
 _FAMILIES = ("Aggregate", "Sort", "SetOp")
 _KEYS = ("Key", "By", "Keys")
-NESTED_OTHERWISE = "the operators are nested differently"
+DIFFERENT_NESTING = "the operators are nested differently"
 _PLACES = {
     "Index Cond": "index condition",
     "Filter": "filter",
@@ -210,7 +210,7 @@ _PLACES = {
     "One-Time Filter": "one-time filter",
 }
 _ROW_BY_ROW = "row-by-row join"
-_TOLD_ALWAYS = ("Using filesort", "Using temporary")
+_ALWAYS_REPORTED = ("Using filesort", "Using temporary")
 """Remarks of MySQL that do not follow from the access to a table."""
 _IN_ACCESS = ("Recheck Cond", "constraints", "key parts")
 _JOINS = ("Nested Loop", "Hash Join", "Merge Join")
@@ -230,13 +230,13 @@ _VOWELS = "aeiouAEIOU"
 
 
 def differences_in_words(base: Node, other: Node) -> tuple[str, ...]:
-    """Return what differs between two plans that are not the same, the most important first."""
-    told = list(dict.fromkeys(chain.from_iterable(tell(base, other) for tell in _TELLERS)))
-    if not told:
-        told = [*_conditions(base, other), *_keys(base, other)] or [NESTED_OTHERWISE]
-    if len(told) > _MOST:
-        told = [*told[: _MOST - 1], f"{len(told) - _MOST + 1} other differences"]
-    return tuple(told)
+    """Return the differences between two plans that are not the same, the most important first."""
+    words = list(dict.fromkeys(chain.from_iterable(find(base, other) for find in _DIFFERENCES)))
+    if not words:
+        words = [*_conditions(base, other), *_keys(base, other)] or [DIFFERENT_NESTING]
+    if len(words) > _MOST:
+        words = [*words[: _MOST - 1], f"{len(words) - _MOST + 1} other differences"]
+    return tuple(words)
 
 
 def relations(node: Node) -> list[str]:
@@ -286,14 +286,14 @@ def _accesses(base: Node, other: Node) -> Iterator[str]:
             yield from (_labelled(*each) for each in group)
         else:
             yield f"{_labelled(name, sentence)} (and the same for {len(others)} others)"
-    for lacking, present, how in ((theirs, ours, "is gone"), (ours, theirs, "was added")):
-        alone = [name for name in present if name not in lacking]
+    for absent, present, how in ((theirs, ours, "is gone"), (ours, theirs, "was added")):
+        alone = [name for name in present if name not in absent]
         if len(alone) == 1:
             (name,) = alone
             yield _labelled(name, f"the {_access(present[name])} {how}")
         elif alone:
-            those = "are gone" if how == "is gone" else "were added"
-            yield f"the accesses to {few(alone)} {those}"
+            verb = "are gone" if how == "is gone" else "were added"
+            yield f"the accesses to {few(alone)} {verb}"
 
 
 def _joined_by(before: Sequence[Node], after: Sequence[Node]) -> tuple[str, str]:
@@ -305,7 +305,7 @@ def _joined_by(before: Sequence[Node], after: Sequence[Node]) -> tuple[str, str]
 
 
 def _join_buffers(base: Node, other: Node) -> Iterator[str]:
-    """Tell which tables of MySQL are read as before and joined by another algorithm."""
+    """Yield the tables of MySQL whose access is the same and whose join algorithm changed."""
     ours, theirs = _scans(base), _scans(other)
     for name, nodes in ours.items():
         others = theirs.get(name)
@@ -317,7 +317,7 @@ def _join_buffers(base: Node, other: Node) -> Iterator[str]:
 
 
 def _joins(base: Node, other: Node) -> Iterator[str]:
-    """Tell the order in which relations are joined, and how, where that has changed."""
+    """Yield changes of join algorithms, and of the join order."""
     ours, theirs = _joined(base), _joined(other)
     for names in ours:
         if names not in theirs:
@@ -337,7 +337,7 @@ def _joined(plan: Node) -> dict[frozenset[str], Node]:
 
 
 def _subplans(base: Node, other: Node) -> Iterator[str]:
-    """Tell which subplans are looked up in a hash table on one server, and run on the other."""
+    """Yield the subplans that are hashed on one server and run for each row on the other."""
     kinds = {"SubPlan": "subplan run for each row", "hashed SubPlan": "hashed subplan"}
     ours, theirs = _roles(base, kinds), _roles(other, kinds)
     for names in ours:
@@ -407,7 +407,7 @@ def _other_operators(plan: Node) -> Counter[str]:
 
 
 def _remarks(base: Node, other: Node) -> Iterator[str]:
-    """Tell what a server remarks on the tables that it reads in the same way."""
+    """Yield changes in a server's remarks on tables."""
     ours, theirs = _scans(base), _scans(other)
     for name, nodes in ours.items():
         others = theirs.get(name)
@@ -424,7 +424,11 @@ def _remarks(base: Node, other: Node) -> Iterator[str]:
             if was != now:
                 yield _labelled(name, f"{now} partitions instead of {was}")
         added, gone = (
-            [each for each in remarks if each not in rest and (is_alike or each in _TOLD_ALWAYS)]
+            [
+                each
+                for each in remarks
+                if each not in rest and (is_alike or each in _ALWAYS_REPORTED)
+            ]
             for remarks, rest in ((after, before), (before, after))
         )
         if len(added) == len(gone) == 1:
@@ -439,7 +443,7 @@ def _remarks(base: Node, other: Node) -> Iterator[str]:
 
 
 def _remarks_of(nodes: Sequence[Node]) -> list[str]:
-    """Return remarks, but for numbers of partitions and those that are words of an access."""
+    """Return remarks without numbers of partitions and words that are part of an access."""
     remarks = (each for node in nodes for each in node.remarks)
     return [each for each in remarks if each[1:2].islower() and ": " not in each]
 
@@ -455,9 +459,9 @@ def _key_parts(nodes: Sequence[Node]) -> Iterator[str]:
 
 
 def _conditions_of_same(base: Node, other: Node) -> Iterator[str]:
-    """Tell the conditions that have another place, or are on one server alone.
+    """Yield the conditions that moved, or exist only on one server.
 
-    Where a relation is read in another way its conditions follow from that.
+    If the access to a relation changed, its conditions follow from that and are skipped.
     """
     ours, theirs = _scans(base), _scans(other)
     changed = {
@@ -493,7 +497,7 @@ def _place(placement: str) -> str:
 
 
 def _places(plan: Node) -> dict[str, Counter[tuple[str, str]]]:
-    """Return each condition -> (relation, placement) of it, with how often it stands there."""
+    """Return condition -> (relation, placement) -> number of occurrences."""
     places: dict[str, Counter[tuple[str, str]]] = {}
     for node in plan.walk():
         for placement, parts in node.conditions:
@@ -513,7 +517,7 @@ def _keys(base: Node, other: Node) -> Iterator[str]:
 
 
 def _keys_of(plan: Node) -> dict[str, list[str]]:
-    """Return placement -> all keys that stand there."""
+    """Return placement -> its keys."""
     keys: dict[str, list[str]] = {}
     for node in plan.walk():
         for placement, parts in node.conditions:
@@ -537,7 +541,7 @@ def _options(plan: Node) -> tuple[str, ...] | None:
     return next((node.remarks for node in plan.walk() if node.operator == "JIT"), None)
 
 
-_TELLERS: tuple[Callable[[Node, Node], Iterator[str]], ...] = (
+_DIFFERENCES: tuple[Callable[[Node, Node], Iterator[str]], ...] = (
     _accesses,
     _join_buffers,
     _subplans,
@@ -548,7 +552,7 @@ _TELLERS: tuple[Callable[[Node, Node], Iterator[str]], ...] = (
     _conditions_of_same,
     _jit,
 )
-"""The kinds of differences, in the order of importance."""
+"""Functions that yield kinds of differences, in order of importance."""
 
 
 def article(words: str) -> str:
@@ -558,7 +562,7 @@ def article(words: str) -> str:
 
 
 def is_scan(node: Node) -> bool:
-    """Return whether a node reads a relation, or would if its server named one."""
+    """Return whether a node reads a relation, even if its server does not name it."""
     return bool(node.name) or node.operator.removeprefix("Parallel ") in _SCANS
 
 
@@ -621,14 +625,14 @@ def join(node: Node) -> str:
 def operator(node: Node) -> str:
     """Return an operator that neither reads a relation nor joins, in the server's words.
 
-    The parts of an aggregate that workers compute and that is made of them are one.
+    Partial and final aggregates of parallel plans are one operator.
     """
     words = node.operator.removeprefix("Finalize ").removeprefix("Partial ")
     return words.replace("USE TEMP B-TREE FOR", "temporary B-tree for")
 
 
 def _in_small_letters(words: str) -> str:
-    """Return 'hash aggregate' of 'HashAggregate'; words that are all capitals keep them."""
+    """Return 'hash aggregate' for 'HashAggregate'; words in all capitals stay."""
     spaced = "".join(
         f" {letter}" if letter.isupper() and before.islower() else letter
         for before, letter in zip(f" {words}", words, strict=False)
@@ -639,7 +643,7 @@ def _in_small_letters(words: str) -> str:
 
 
 def few(names: Sequence[str]) -> str:
-    """Return names, or the first of many and how many others there are."""
+    """Return up to three names, or the first two and the number of others."""
     if len(names) <= 3:
         return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     return f"{names[0]}, {names[1]} and {len(names) - 2} others"

@@ -1,6 +1,6 @@
-"""Plans without what versions print in other words, and what does not tell how they execute.
+"""Normalise plans: remove differences between versions' texts that do not change the execution.
 
-Conditions are without what versions, aliases and values change in their text.
+Conditions are compared without the parts that depend on versions, aliases and values.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from dataclasses import dataclass, field, replace
 from slowdust.formats.plans import SUBQUERY, PlanNode
 
 _ONLY_PASSING = ("Append", "Merge Append", "Parallel Append", "Result", "Subquery Scan")
-"""Operators that do nothing if they have one input and no condition; versions leave them out."""
+"""Operators that do nothing with one input and no condition; some versions omit them."""
 _APPENDS = ("Append", "Parallel Append")
 _CHANGING = ("Insert", "Update", "Delete", "Merge")
 _SAID_IN_SOME_VERSIONS = ("Backward index scan",)
 _CHECKED = "Using where"
 _ANNOUNCING = "EXECUTE "
-"""Begins a step of SQLite that versions before 3.24 print where they execute a subquery."""
+"""Prefix of a step that SQLite before 3.24 prints where it executes a subquery."""
 _MADE_NUMBERS = re.compile(r"[\d,]+")
 _UNION = "union result"
-"""A table of MySQL that every version makes temporarily, though not every version says so."""
+"""A table of MySQL that every version creates temporarily, though not every version reports it."""
 _INDEX_MAP = re.compile(r" \(index map: [^)]*\)")
 _MADE_KEY = re.compile(r"<auto_\w+>|(?:distinct_)?key\d*")
-"""An index that the server makes of a derived table."""
+"""An index that the server creates on a derived table."""
 _ALTERNATIVES = re.compile(
     r"alternatives: SubPlan (?P<run>[^\s()]+) or hashed SubPlan (?P<hashed>[^\s()]+)"
 )
@@ -35,16 +35,16 @@ _FLAT_STEPS = ("SCAN", "SEARCH", "USE TEMP")
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a plan as plans are compared: equal nodes execute alike."""
+    """A node of a normalised plan: equal nodes execute in the same way."""
 
     operator: str
     name: str
-    """The relation that it reads: the same text in both plans, whatever its alias is."""
+    """The relation that it reads: the same text in both plans, independent of aliases."""
     index: str
     join: str
     role: str
     conditions: tuple[tuple[str, tuple[str, ...]], ...]
-    """Placement -> what is asked for there, sorted."""
+    """Placement -> conditions, sorted."""
     remarks: tuple[str, ...]
     workers: int
     children: tuple[Node, ...]
@@ -57,7 +57,7 @@ class Node:
 
 
 def normalise(base: PlanNode, other: PlanNode) -> tuple[Node, Node]:
-    """Return both plans as they are compared, with one name for each relation of the two."""
+    """Return both plans normalised, with a common name for each relation."""
     base, other = _decided(_simplified(base), other), _decided(_simplified(other), base)
     if _is_flat(base) != _is_flat(other):
         base, other = _flattened(base), _flattened(other)
@@ -69,9 +69,9 @@ def normalise(base: PlanNode, other: PlanNode) -> tuple[Node, Node]:
 
 
 def _without_checks(node: Node) -> Node:
-    """Return a node without what MySQL remarks on conditions that the server checks.
+    """Return a node without MySQL's remark that the server checks a condition.
 
-    That alone is no other way: versions from 5.6 on leave out conditions that the access ensures.
+    The remark alone is no difference: versions since 5.6 drop conditions that the access ensures.
     """
     remarks = tuple(each for each in node.remarks if each != _CHECKED)
     return replace(node, remarks=remarks, children=tuple(map(_without_checks, node.children)))
@@ -96,9 +96,9 @@ def _simplified(node: PlanNode) -> PlanNode:
 
 
 def _decided(plan: PlanNode, other: PlanNode) -> PlanNode:
-    """Return a plan with one subplan of two, if it leaves to the execution which one is taken.
+    """Return a plan with one of two alternative subplans, if the choice is made at execution.
 
-    Versions before 14 print both; it is the one that the other plan has.
+    Versions before 14 print both; the one in the other plan is kept.
     """
     texts = [text for node in plan.walk() for _, text in node.conditions]
     found = [match for text in texts for match in _ALTERNATIVES.finditer(text)]
@@ -120,12 +120,12 @@ def _decided(plan: PlanNode, other: PlanNode) -> PlanNode:
 
 
 def _is_flat(plan: PlanNode) -> bool:
-    """Return whether no step is below another, as SQLite printed its plans before 3.24."""
+    """Return whether no step is nested, as SQLite printed its plans before 3.24."""
     return not plan.operator and not any(child.children for child in plan.children)
 
 
 def _flattened(plan: PlanNode) -> PlanNode:
-    """Return the steps of a plan below its root, in a fixed order, without what holds others."""
+    """Return the innermost steps of a plan, in a fixed order."""
     if plan.operator:
         return plan
     steps = [
@@ -144,7 +144,8 @@ def _computed(plan: PlanNode) -> frozenset[str]:
 
 
 def _called(plan: PlanNode, other: PlanNode, computed: frozenset[str]) -> PlanNode:
-    """Return a plan whose numbered subqueries have the names that the other has in their places."""
+    """Return a plan whose numbered subqueries have the names of the other plan's at the same
+    places."""
     alias = plan.alias
     if alias == SUBQUERY and plan.operator == other.operator and other.alias in computed:
         alias = other.alias
@@ -166,8 +167,7 @@ _Names = Mapping[tuple[str, str], str]
 def _names(base: PlanNode, other: PlanNode) -> tuple[_Names, _Names]:
     """Return the names of the relations of both plans.
 
-    Where both have the same aliases of a relation, these tell which is which. Where the aliases
-    differ, those of one plan alone are paired in the order in which they are read.
+    Aliases in both plans identify a relation. Aliases in only one plan are paired in reading order.
     """
     names: tuple[dict[tuple[str, str], str], dict[tuple[str, str], str]] = ({}, {})
     aliases = _aliases(base), _aliases(other)
@@ -192,7 +192,7 @@ def _name(relation: str, alias: str, *, is_one: bool) -> str:
 
 
 def _aliases(plan: PlanNode) -> dict[str, list[str]]:
-    """Return relation -> its aliases in the order in which they are read; '' where unknown."""
+    """Return relation -> its aliases in reading order; '' if unknown."""
     found: dict[str, list[str]] = defaultdict(list)
     for node in plan.walk():
         alias = _without_numbers(node.alias)
@@ -202,7 +202,7 @@ def _aliases(plan: PlanNode) -> dict[str, list[str]]:
 
 
 def _without_numbers(name: str) -> str:
-    """Return the name of a table that the server has made, `<derived2>`, without its number."""
+    """Return the name of a table created by the server, `<derived2>`, without its number."""
     return _MADE_NUMBERS.sub("", name) if name.startswith("<") else name
 
 
@@ -282,11 +282,10 @@ def hashed_subplans(text: str) -> Iterator[str]:
 
 
 def conjuncts(text: str) -> tuple[str, ...]:
-    """Return what a condition asks for, sorted: each part that AND joins as its sorted words.
+    """Return the parts of a condition, sorted: each part joined by AND as its sorted words.
 
-    Values, casts, qualifiers and the numbers of subplans are left out, the sides of a comparison
-    have no order, and versions from 17 on leave out that a column is not null where its table
-    says so.
+    Values, casts, qualifiers and numbers of subplans are dropped, and the sides of a comparison are
+    not ordered. `IS NOT NULL` is dropped too: versions since 17 omit it if the table implies it.
     """
     text = _INIT_PLAN.sub("", _WINDOW.sub("", _CAST.sub("", _STRING.sub("", text))))
     parts = (part for part in _parts(_without_tests(text)) if not part.endswith(" IS NOT NULL"))
@@ -294,9 +293,9 @@ def conjuncts(text: str) -> tuple[str, ...]:
 
 
 def keys(text: str) -> tuple[str, ...]:
-    """Return the keys of a sort or a group as they are written, in their order.
+    """Return the keys of a sort or a group as written, in order.
 
-    Qualifiers, casts and the numbers of subplans are left out, and values are `?`.
+    Qualifiers, casts and numbers of subplans are dropped, and values are `?`.
     """
     text = _INIT_PLAN.sub("?", _CAST.sub("", _STRING.sub("?", text)))
     text = _OF_SUBPLAN.sub("SubPlan", _NUMBER.sub("?", text))
@@ -310,7 +309,7 @@ def columns(conjunct: str) -> list[str]:
 
 
 def _without_tests(text: str) -> str:
-    """Leave the subplan of what versions from 17 on print as `ANY (id = (SubPlan 1).col1)`."""
+    """Reduce `ANY (id = (SubPlan 1).col1)`, as versions since 17 print it, to its subplan."""
     for found in reversed([*re.finditer(r"\b(?:ANY|ALL|EXISTS) ?\(", text)]):
         end = _closing(text, found.end() - 1)
         subplan = _OF_SUBPLAN.search(text, found.end(), end)
@@ -337,7 +336,7 @@ def _without_parentheses(text: str) -> str:
 
 
 def _split(text: str, separator: str) -> list[str]:
-    """Split a text at the separators that stand in no parentheses."""
+    """Split a text at the separators outside parentheses."""
     depth = start = 0
     pieces = []
     for place, character in enumerate(text):
@@ -349,7 +348,7 @@ def _split(text: str, separator: str) -> list[str]:
 
 
 def _closing(text: str, opening: int) -> int:
-    """Return the place of the parenthesis that closes the one at `opening`."""
+    """Return the index of the parenthesis that closes the one at `opening`."""
     depth = 0
     for place in range(opening, len(text)):
         depth += (text[place] == "(") - (text[place] == ")")

@@ -1,11 +1,11 @@
 """Metrics and percentiles of response times relative to the base's: ratios, intervals, verdicts.
 
-They are paired by blocks as throughput is, and judged by the same code, each metric in a family of
-its own: of the `less` and `more` of one metric, over all tests, 5% may be false.
+They are paired by blocks like throughput and judged by the same code. Each metric is its own family
+of comparisons: of the `less` and `more` verdicts on one metric, over all tests, 5% may be false.
 
-A short slice may have too few operations for a percentile, or not a single write: then blocks are
-pooled, as few as do, first halves with first halves, so that a drift still cancels. What
-needs so many that fewer than `FEWEST_POOLS` would be left is not compared.
+A short slice may have too few operations for a percentile, or not a single write. Then as few
+blocks as necessary are pooled, first halves with first halves, so that drift still cancels. A
+quantity that would leave fewer than `FEWEST_POOLS` pools is not compared.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from slowdust.analysis.metrics import (
     Percentile,
 )
 from slowdust.analysis.model import Result
-from slowdust.analysis.results.beside import rate_beside
+from slowdust.analysis.results.background_load import background_rate
 from slowdust.analysis.results.latency import percentile_ns
 from slowdust.ratios import Margins
 from slowdust.stats.blocks import BlockRatios, Step
@@ -38,12 +38,12 @@ from slowdust.store.slice import Slice
 from slowdust.units import known
 
 FEWEST_BEYOND = 5
-"""Fewest operations that are slower than a percentile, for it to be compared."""
+"""Fewest operations beyond a percentile for it to be compared."""
 FEWEST_POOLS = 4
 """Fewest pools of blocks, over all incarnations of a test."""
 
 Value = Callable[[Sequence[Slice]], float]
-"""Function of the slices of a pool and contender: the quantity, positive; 0 if there is none."""
+"""Function of one contender's slices in a pool: the quantity, positive; 0 if it has none."""
 
 
 Block = dict[str, list[Slice]]
@@ -62,7 +62,7 @@ class Pair:
     def cell(self, value: Value) -> BlockRatios | None:
         """Return the ratios of the smallest pools that all have a value; None without any.
 
-        Long steps are never pooled: each is an incarnation.
+        Long steps are never pooled: each is the only one of its start.
         """
         if any(record.step is not None for record in self.slices):
             return self._ratios(self.slices, lambda record: value([record]))
@@ -100,7 +100,7 @@ class Pair:
         return ratios if ratios.blocks and not ratios.with_zero else None
 
     def complete_blocks(self) -> dict[int, list[Block]]:
-        """Return incarnation -> its blocks that have all slices of both contenders."""
+        """Return number of the start -> blocks with all slices of both contenders."""
         incarnations: dict[int, dict[int, Block]] = {}
         for record in self.slices:
             blocks = incarnations.setdefault(record.place.incarnation, {})
@@ -131,8 +131,8 @@ def add_comparisons(
 ) -> None:
     """Set `compared` of the results that can be compared; `contenders[0]` is the base.
 
-    The experiment's margin counts for a metric without one of its own. A percentile
-    that has too few operations is a note. Single runs are left out.
+    A metric without a margin of its own uses the experiment's. A percentile with too few operations
+    becomes a note. Single runs are skipped.
     """
     slices = [record for record in slices if record.printed is None]
     comparable = {
@@ -157,9 +157,9 @@ def add_comparisons(
 def judge_quantity(
     quantity: Compared, pairs: Sequence[Pair], margins: Margins, hosts: Hosts = ONE_HOST
 ) -> list[Judgement]:
-    """Judge one quantity of all pairs; those that have too little of it are left out.
+    """Judge one quantity of all pairs, except pairs with too little of it.
 
-    `faster` is more of it, `slower` less.
+    `faster` means more of it, `slower` less.
     """
     value, usual = _value_of(quantity)
     margin = margins.of(quantity.key, usual)
@@ -174,14 +174,14 @@ def _percentiles_left_out(result: Result) -> str:
 
 
 def _value_of(quantity: Compared) -> tuple[Value, float | None]:
-    """Return what is compared, and the usual margin of it if that is not the experiment's."""
+    """Return the compared value, and its usual margin if it is not the experiment's."""
     match quantity:
         case Percentile(share=share):
             return lambda pool: _percentile(_times(pool), share), quantity.margin
         case BesidePercentile(percentile=Percentile(share=share) as percentile):
             return lambda pool: _percentile(_times_beside(pool), share), percentile.margin
         case BesideRate():
-            return rate_beside, None
+            return background_rate, None
         case Metric():
             return lambda pool: _per_operation(pool, quantity), None
 
@@ -222,7 +222,7 @@ def pairs_of(slices: Sequence[Slice], contenders: Sequence[str]) -> list[Pair]:
 
 
 class _Place(NamedTuple):
-    """Place of a pool among those of a pair."""
+    """Place of a pool within a pair."""
 
     incarnation: int
     block: int
@@ -231,7 +231,7 @@ class _Place(NamedTuple):
 
 
 _Pools = dict[_Place, tuple[list[Slice], Slice]]
-"""Place -> the slices of its pool, and the first of them at that place."""
+"""Place -> the slices of its pool, and the first of them moved to that place."""
 
 
 def _place_of(record: Slice) -> _Place:
@@ -246,7 +246,7 @@ def _count_pools(incarnations: Iterable[Sequence[Block]], size: int) -> int:
 def _pools(
     incarnations: Mapping[int, Sequence[Block]], size: int
 ) -> Iterator[tuple[_Place, list[Slice]]]:
-    """Yield pools of `size` blocks and their places; the last of an incarnation has the rest too.
+    """Yield pools of `size` blocks and their places; the last pool of a start also has the rest.
 
     The first slices of a contender in its blocks make one pool, the last ones another.
     """
@@ -262,6 +262,6 @@ def _pools(
 
 
 def _pooled(pool: Sequence[Slice], place: _Place) -> Slice:
-    """Return the first slice of a pool at the pool's place: only the place of it counts."""
+    """Return the first slice of a pool at the pool's place; only its place is used."""
     at = replace(pool[0].place, incarnation=place.incarnation, block=place.block)
     return replace(pool[0], place=at)

@@ -1,4 +1,4 @@
-"""Contenders and method as a report lists them: settings, and where they differ."""
+"""Contenders and method as a report lists them: settings and their differences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from slowdust.units import known
 from slowdust.wording import listing
 
 NOT_SET = "(not set)"
-_CHOSEN = "chosen by how fast this machine's speed changed"
+_CHOSEN = "chosen from the drift of this machine"
 _MB = 1 << 20
 _BYTES_PER_GB = 1 << 30
 _NUMBERS = {"compat": "as published, to the last digit", "clean": "without known errors"}
@@ -29,7 +29,7 @@ _NUMBERS = {"compat": "as published, to the last digit", "clean": "without known
 
 
 def contender_info(facts: ContenderFacts, base: ContenderFacts) -> ContenderInfo:
-    """Return what is known about a contender, with its settings' differences from the base's."""
+    """Return the facts about a contender, with the settings that differ from the base's."""
     names = [*base.settings, *(name for name in facts.settings if name not in base.settings)]
     return ContenderInfo(
         name=facts.name,
@@ -65,7 +65,7 @@ def unknown_settings(infos: Sequence[ContenderInfo]) -> list[str]:
     for info in infos:
         skipped.setdefault(f"{info.dbms} {info.version}", set()).update(info.skipped_settings)
     return [
-        f"{version} does not know {listing(sorted(names))}: left out."
+        f"{version} does not know {listing(sorted(names))}: skipped."
         for version, names in skipped.items()
         if names
     ]
@@ -94,9 +94,9 @@ def describe_method(manifest: Manifest) -> dict[str, str]:
 
 
 def describe_work(counting: Counting | None) -> str | None:
-    """Return how work was counted, or why it was not and what would allow it.
+    """Return how work was counted, or why it was not and how to enable it.
 
-    None of an experiment that did not try to.
+    None for an experiment that did not try.
     """
     if counting is None:
         return None
@@ -104,7 +104,7 @@ def describe_work(counting: Counting | None) -> str | None:
     if counting.source is not None:
         counter = counting.version or counting.source
         return f"instructions per operation, counted by {counter}{why}"
-    remedy = f" This would allow it: {counting.remedy}" if counting.remedy else ""
+    remedy = f" To enable it: {counting.remedy}" if counting.remedy else ""
     return f"not counted{why}{remedy}"
 
 
@@ -140,14 +140,14 @@ def _slices(method: Method) -> dict[str, str]:
 def _memory(method: Method) -> dict[str, str]:
     if method.memory_bytes is None:
         return {}
-    size = f"{method.memory_bytes / _MB:,.0f} MB, with what the kernel caches for it"
+    size = f"{method.memory_bytes / _MB:,.0f} MB, including its files in the kernel's cache"
     return {"memory of each server": size}
 
 
 def _pool(method: Method) -> dict[str, str]:
     if method.pool_bytes is None:
         return {}
-    size = f"{method.pool_bytes / _MB:,.0f} MB, given"
+    size = f"{method.pool_bytes / _MB:,.0f} MB, as requested"
     if method.steps is None:
         size += "; the kernel's cache of the data is dropped before each slice"
     return {"page cache of each server": size}
@@ -176,8 +176,12 @@ def _turns(method: StepsMethod, manifest: Manifest) -> str:
         return "after each step"
     if method.turns != "chunks":
         return method.turns
-    but = ", but for those that ran already" if any(c.running for c in manifest.contenders) else ""
-    return f"after each chunk of a step; meanwhile the servers of the others stand still{but}"
+    but = (
+        ", except those that were already running"
+        if any(c.running for c in manifest.contenders)
+        else ""
+    )
+    return f"after each chunk of a step; the other servers are suspended{but}"
 
 
 def _steps(method: StepsMethod, manifest: Manifest) -> dict[str, str]:
@@ -194,7 +198,7 @@ def _steps(method: StepsMethod, manifest: Manifest) -> dict[str, str]:
         facts["partitions of each table"] = str(method.partitions)
     if method.holds_s:
         held = ", ".join(f"{hold:g} s" if hold else "none" for hold in method.holds_s)
-        facts["transactions held open beside the work"] = f"{held} (a sequence of steps each)"
+        facts["transactions held open concurrently"] = f"{held} (a sequence of steps each)"
     return facts
 
 
@@ -207,8 +211,8 @@ def peak_gb(slices: Sequence[Slice], quantity: str) -> float | None:
     return max(sizes) / _BYTES_PER_GB if sizes else None
 
 
-def memory_of(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list[Memory]:
-    """Return an entry for each contender with a result; none where all of these allocate alike.
+def compare_memory(results: Sequence[Result], infos: Sequence[ContenderInfo]) -> list[Memory]:
+    """Return an entry for each contender with a result; empty if all of these allocate alike.
 
     The base is the first of `infos`.
     """

@@ -1,4 +1,4 @@
-"""Operations that failed or had a wrong result: from a share of 1% on, a test has no verdict."""
+"""Operations that failed or returned a wrong result: from 1% on, a test has no verdict."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from slowdust.wording import (
 )
 
 WRONG_RESULT = "wrong-row-count"
-"""The driver's key of operations that were executed with another row count than expected."""
+"""The driver's key for operations that returned an unexpected number of rows."""
 MOST_FAILING = 0.01
-"""Share of all executions from which on failures leave a test without a verdict."""
+"""Least share of failed executions that withholds a verdict."""
 _LONGEST_TEXT = 200
 
 
-def failures_of(slices: Iterable[Slice]) -> Failures | None:
+def count_failures(slices: Iterable[Slice]) -> Failures | None:
     """Return the failures among the executions of one step and contender; None without any.
 
-    A collision that was repeated is no failure. An execution of a long step is a statement.
+    A collision that was retried is not a failure. In a long step an execution is a statement.
     """
     done = failed = wrong = 0
     states: Counter[str] = Counter()
@@ -35,7 +35,7 @@ def failures_of(slices: Iterable[Slice]) -> Failures | None:
     for record in slices:
         measured = record.measured
         executed = measured.operations if record.step is None else measured.statements
-        if executed is None:  # a single run, which has only its rate
+        if executed is None:  # a single run has only its rate
             continue
         errors = sum(measured.errors.values()) - measured.errors.get(WRONG_RESULT, 0)
         done += executed
@@ -52,12 +52,12 @@ def failures_of(slices: Iterable[Slice]) -> Failures | None:
 
 
 def fails(failures: Failures | None) -> bool:
-    """Return whether so many executions failed that the test has no verdict."""
+    """Return whether too many executions failed for a verdict."""
     return failures is not None and failures.failed >= MOST_FAILING * failures.executions
 
 
 def withdraw_comparisons(results: Sequence[Result], base: str) -> None:
-    """Take from the results of failing tests what relates them to the base, the work too."""
+    """Remove comparisons with the base, including work, from the results of failing tests."""
     failing = {Step.of(r) for r in results if r.contender == base and fails(r.failures)}
     for result in results:
         if fails(result.failures) or Step.of(result) in failing:
@@ -73,7 +73,7 @@ def failed_wholly(report: Report) -> bool:
 
 
 def sentences_about_failures(report: Report) -> list[str]:
-    """Return a sentence for each failing test and error, those that failed wholly first."""
+    """Return a sentence for each failing test and error, complete failures first."""
     levels = {result.clients for result in report.results}
     alike: dict[tuple[str, bool, str], list[Result]] = {}
     for result in report.results:
@@ -94,7 +94,7 @@ def sentences_about_failed_steps(report: Report) -> list[str]:
     levels = levels_of(report)
     sentences = [
         f"{step_label(failed.test, failed.clients, levels)} failed on {names[failed.contender]} "
-        f"in incarnation {failed.incarnation}: {first_line(failed.reason)}."
+        f"in start {failed.incarnation}: {first_line(failed.reason)}."
         for failed in report.failed_steps[:MOST_LISTED]
     ]
     if (more := len(report.failed_steps) - MOST_LISTED) > 0:

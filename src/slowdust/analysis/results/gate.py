@@ -1,4 +1,4 @@
-"""Conditions under which a report fails a check: what is slower, or more work, beyond doubt."""
+"""Gates: conditions under which a report fails a check (significantly slower, or more work)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from slowdust.wording import shortened, step_label
 
 
 class Kind(StrEnum):
-    """A kind of verdict that a check can fail by."""
+    """A kind of verdict that can fail a check."""
 
     SLOWER = "slower"
     MORE_WORK = "more-work"
@@ -21,18 +21,18 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Gate:
-    """A kind of verdict, and by how much at least it has to be certain."""
+    """A kind of verdict, and the least certain difference."""
 
     kind: Kind
     threshold: float = 0.0
     """Share of the base: 0.05 for 5%."""
 
     def __str__(self) -> str:
-        """Return the gate as it is typed: 'slower:5%'."""
+        """Return the gate as typed: 'slower:5%'."""
         return f"{self.kind}:{self.threshold * 100:g}%" if self.threshold else str(self.kind)
 
     def catches(self, result: Result) -> bool:
-        """Return whether a verdict is certain beyond the threshold: by its bound nearer 1."""
+        """Return whether the bound nearer 1 is beyond the threshold."""
         if self.kind is Kind.MORE_WORK:
             work = result.work
             more = work is not None and work.verdict == "more"
@@ -41,10 +41,10 @@ class Gate:
 
 
 def parse_gate(text: str) -> Gate:
-    """Return the gate that `slower`, `slower:5%` or `more-work:1%` means.
+    """Parse `slower`, `slower:5%`, `more-work` or `more-work:1%`.
 
     Raises:
-        UsageError: it is none of these.
+        UsageError: it is anything else.
     """
     kind, colon, percentage = text.strip().partition(":")
     if kind not in set(Kind):
@@ -54,12 +54,12 @@ def parse_gate(text: str) -> Gate:
     except ValueError as error:
         raise UsageError(f"--fail-on {text}: {error}") from None
     if kind == Kind.SLOWER and threshold >= 1:
-        raise UsageError(f"--fail-on {text}: nothing is 100% slower, write less")
+        raise UsageError(f"--fail-on {text}: a slowdown is below 100%; write a smaller percentage")
     return Gate(Kind(kind), threshold)
 
 
 def caught_by(gate: Gate, report: Report) -> str:
-    """Return a sentence that names the results which a gate catches; empty if there is none.
+    """Return a sentence naming the results that a gate catches; empty without any.
 
     'slower:5%: scan (at least 12%) and insert (at least 7%)'
     """

@@ -1,4 +1,4 @@
-"""Results on each host of a joined experiment, and the hosts themselves."""
+"""Results on each host of a merged experiment, and the hosts themselves."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from slowdust.analysis.model import (
     Result,
 )
 from slowdust.analysis.results.per_op import rate_of
+from slowdust.stats.common_shift import find_host_outliers
 from slowdust.stats.hosts import Hosts
-from slowdust.stats.together import disagreements
 from slowdust.stats.verdict import Judgement
 from slowdust.store.manifest import Manifest
 from slowdust.store.slice import Slice
@@ -33,7 +33,7 @@ def host_results(slices: Sequence[Slice], hosts: Hosts) -> list[HostResult]:
 
 
 def relate_hosts(result: Result, judgement: Judgement, hosts: Hosts) -> None:
-    """Set what relates a result to the base's on each host, and on each group of them."""
+    """Set a result's ratio to the base on each host and each group of hosts."""
     estimate = judgement.estimate
     ratios = {own.host: own for own in estimate.hosts}
     for each in result.hosts:
@@ -53,22 +53,20 @@ def relate_hosts(result: Result, judgement: Judgement, hosts: Hosts) -> None:
 
 
 def notes_about_hosts(result: Result) -> list[str]:
-    """Return on which hosts a result holds, where it is not on all that hosts can say."""
+    """Return notes on the hosts and groups of hosts for which a result does not hold."""
     if len(result.hosts) == 1:
-        return [
-            f"measured on {result.hosts[0].host} alone: how hosts differ is not in the interval"
-        ]
+        return [f"measured only on {result.hosts[0].host}: the interval excludes host variation"]
     missing = [each.host for each in result.hosts if each.ratio is None]
-    notes = [f"too few blocks to be in the ratio: {listing(missing)}"] if missing else []
+    notes = [f"too few blocks, excluded from the ratio: {listing(missing)}"] if missing else []
     verdicts = {group.ratio.verdict for group in result.groups}
     if len(verdicts) < 2:
         return notes
     by_group = listing([f"{group.ratio.verdict} on {group.group}" for group in result.groups])
-    return [*notes, f"models of CPUs disagree: {by_group}"]
+    return [*notes, f"CPU models disagree: {by_group}"]
 
 
 def host_disagreements(judged: Sequence[Judgement], margin: float) -> list[HostDisagreement]:
-    """Return the hosts that disagree with the others, over all tests first."""
+    """Return the hosts that disagree with the others; disagreement over all tests first."""
     return [
         HostDisagreement(
             host=each.host,
@@ -80,7 +78,7 @@ def host_disagreements(judged: Sequence[Judgement], margin: float) -> list[HostD
             ratio=each.ratio,
             chance=each.chance,
         )
-        for each in disagreements([judgement.estimate for judgement in judged], margin)
+        for each in find_host_outliers([judgement.estimate for judgement in judged], margin)
     ]
 
 

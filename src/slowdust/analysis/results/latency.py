@@ -1,9 +1,8 @@
-"""Response times: percentiles of the slices' histograms, and means relative to the base's.
+"""Response times: percentiles over the slices' histograms, and means relative to the base's.
 
-The headline of some benchmarks, and of every open loop, is the mean response time, because a client
-waits for it on average: with every client in a closed loop it is clients / throughput, so
-that it moves with the waits for a lock that a median hides. It is paired by blocks as throughput
-is, so that its interval has the same meaning.
+The headline of some benchmarks, and of every open loop, is the mean response time: the average wait
+of a client. In a closed loop it is clients / throughput, so it includes waits for locks that a
+median hides. It is paired by blocks like throughput, so its interval has the same meaning.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ from slowdust.units import known
 _NS_PER_US = 1000.0
 _MEASURED_TIMES = (*(percentile.field for percentile in PERCENTILES), "max")
 _BUCKET_BITS = 8
-"""Leading bits of a value that tell its bucket of the driver's histograms."""
+"""Leading bits of a value that determine its bucket in the driver's histograms."""
 
 
 def shown_times(report: Report, results: Sequence[Result]) -> tuple[str, ...]:
-    """Return the fields of `LatencyUs` that a table has as columns.
+    """Return the fields of `LatencyUs` that a table shows as columns.
 
-    Of imported runs they are those that any result has.
+    For imported runs, these are the fields that any result has.
     """
     if report.repeated:
         return _MEASURED_TIMES
@@ -47,11 +46,10 @@ def shown_times(report: Report, results: Sequence[Result]) -> tuple[str, ...]:
 
 
 def latency_us(histograms: Sequence[Histogram]) -> LatencyUs | None:
-    """Return percentiles over all operations of all slices; None if there was none.
+    """Return percentiles over all operations of all slices; None without operations.
 
-    A percentile is the value of the bucket that holds the operation of that rank (nearest
-    rank), so it has the histogram's two significant digits; the maximum is exact, and no
-    percentile lies above it.
+    A percentile is the value of the bucket with the operation of that rank (nearest rank), so it
+    has the histogram's two significant digits. The maximum is exact and bounds the percentiles.
     """
     values = np.array(list(chain.from_iterable(h.values_ns for h in histograms)), dtype=np.int64)
     counts = np.array(list(chain.from_iterable(h.counts for h in histograms)), dtype=np.int64)
@@ -74,9 +72,9 @@ def latency_us(histograms: Sequence[Histogram]) -> LatencyUs | None:
 def percentile_ns(histograms: Sequence[Histogram], share: float) -> float | None:
     """Return a percentile over all operations, interpolated in its bucket; None without any.
 
-    The buckets are those of the driver (HdrHistogram with two significant digits: 128 for each
-    doubling), so that a value says which one it stands for. Within it operations are taken as
-    spread evenly: else percentiles would move in steps of 0.4% to 0.8%.
+    The driver's buckets (HdrHistogram with two significant digits: 128 for each doubling) follow
+    from their values. Within a bucket, operations are assumed to be spread evenly; otherwise
+    percentiles would move in steps of 0.4% to 0.8%.
     """
     values, counts = _merged(histograms)
     reached = list(accumulate(counts))
@@ -107,7 +105,7 @@ def add_response_times(
     contenders: Sequence[str],
     hosts: Hosts = ONE_HOST,
 ) -> None:
-    """Set `response_time` of the results that have it as headline; `contenders[0]` is the base."""
+    """Set `response_time` of the results whose headline it is; `contenders[0]` is the base."""
     timed = [record for record in slices if _has_time_as_headline(record)]
     if not timed:
         return

@@ -1,4 +1,4 @@
-"""Costs relative to each other as logarithms, in which measurements add up."""
+"""Ratios of costs as logarithms, which add up over measurements."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from slowdust.analysis.model import Result
 from slowdust.ratios import Ratio
 
 TIME, WORK = "time", "work"
-"""Time and instructions per operation, beside the keys of the compared metrics."""
+"""Time and instructions per operation, in addition to the keys of the compared metrics."""
 _LEAST_ERROR = 1e-4
-"""Standard error of a log ratio, at least: counts of one build differ by as much."""
+"""Least standard error of a log ratio: counts of one build differ by this much."""
 _SIDES = 1.96
-"""Standard errors from the middle of a 95% interval to its ends."""
+"""Standard errors between the middle and the ends of a 95% interval."""
 
 
 class LogRatio(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class LogRatio(msgspec.Struct, frozen=True):
 def log_ratio_of(result: Result, metric: str) -> LogRatio | None:
     """Return a result's cost relative to the base's in `TIME`, `WORK` or a compared metric.
 
-    None where it has no ratio with an interval in this metric.
+    None without a ratio, or an interval, in this metric.
     """
     if metric == WORK:
         ratio = None if result.work is None else result.work.ratio

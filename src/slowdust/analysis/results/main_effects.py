@@ -1,8 +1,8 @@
-"""Main effects of a matrix: what each value of an axis does to the rate, over all other axes.
+"""Main effects of a matrix: the effect of each value of an axis on the rate, over all other axes.
 
-Contenders that differ in one axis alone are compared test by test. The effect of a value is the
-geometric mean of these ratios to the axis's first value: over the tests, and over the combinations
-of the other axes.
+Contenders that differ only in one axis are compared test by test. The effect of a value is the
+geometric mean, over tests and over combinations of the other axes, of their ratios to the axis's
+first value.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ class MainEffect:
     axis: str
     value: str
     first: str
-    """The value that it is compared with."""
+    """The value of the axis that it is compared with."""
     ratio: float
     """Geometric mean of rate / rate with `first`."""
     lowest: float
     highest: float
-    """The extreme tests: geometric means over the other axes alone."""
+    """The extreme tests, as geometric means over the other axes."""
     combinations: int
-    """Combinations of the other axes that have both values."""
+    """Combinations of the other axes that were measured with both values."""
     tests: int
 
 
 def main_effects(report: Report) -> list[MainEffect]:
-    """Return the effects of all axes of a report's matrix; none with fewer than two axes."""
+    """Return the effects of all axes of a report's matrix; empty with fewer than two axes."""
     points = matrix_points(report.contenders)
     axes = list(next(iter(points.values()), {}))
     if len(axes) < 2:
@@ -51,8 +51,8 @@ def main_effects(report: Report) -> list[MainEffect]:
         for value in others:
             pairs = [
                 (name, other)
-                for (name, point), (other, beside) in product(points.items(), points.items())
-                if point[axis] == value and beside == {**point, axis: first}
+                for (name, point), (other, partner) in product(points.items(), points.items())
+                if point[axis] == value and partner == {**point, axis: first}
             ]
             changes = _changes(report, pairs)
             if changes:
@@ -61,7 +61,7 @@ def main_effects(report: Report) -> list[MainEffect]:
 
 
 def _changes(report: Report, pairs: Sequence[tuple[str, str]]) -> dict[Step, float]:
-    """Return step -> mean log ratio over the pairs, where all of them have a ratio."""
+    """Return step -> mean log ratio over the pairs; steps that lack a ratio are skipped."""
     changes: dict[Step, float] = {}
     for step, results in by_step(report.results).items():
         ratios = {name: result.ratio and result.ratio.value for name, result in results.items()}

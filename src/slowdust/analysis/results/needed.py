@@ -1,4 +1,4 @@
-"""What would decide the unsure results, in time to add."""
+"""Time to add so that unsure results are decided."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from slowdust.store.slice import Slice
 from slowdust.units import Second, known
 
 
-def needed_of(
+def forecast_needed(
     judgements: Sequence[Judgement], slices: Sequence[Slice], method: Method
 ) -> dict[tuple[Step, str], Needed]:
-    """Return step and contender -> what would decide it, of the unsure ones with an interval."""
+    """Return step and contender -> forecast, for unsure results with an interval."""
     forecasts = forecast_all(judgements)
     keys = [judgement.estimate.place for judgement in judgements]
     times = _times(slices)
@@ -32,7 +32,7 @@ def needed_of(
 
 
 def _times(slices: Sequence[Slice]) -> dict[Step, Second]:
-    """Return step -> the time that was measured of all its contenders."""
+    """Return step -> time measured on all its contenders."""
     times: dict[Step, list[Second | None]] = {}
     for record in slices:
         times.setdefault(step_of(record), []).append(record.measured.seconds)
@@ -49,7 +49,7 @@ def _needed(
     )
     if method.steps is not None:
         spent: Second | None = method.budget_s or all_steps
-    else:  # the part of the budget that was this test's
+    else:  # this test's share of the budget
         spent = method.budget_s * own / all_steps if method.budget_s and all_steps else None
     if spent and not forecast.more:
         needed.extra_s = (forecast.factor - 1) * spent
@@ -59,8 +59,8 @@ def _needed(
 def time_to_decide(unsure: Iterable[Result], share: float = 1.0) -> Second | None:
     """Return the time to add that would decide a share of the unsure results.
 
-    Tests that are unsure get equal parts of it, until each has what it needs and leaves the rest to
-    the others. Long steps all get the whole of it. None where it is not foreseen of so many.
+    Unsure tests get equal parts of it until each has what it needs; the rest goes to the others.
+    Long steps all get the whole of it. None if the forecast does not reach that share.
     """
     results = list(unsure)
     extras = sorted(map(_extra, _slowest_of_each_test(results)))
@@ -76,7 +76,7 @@ def time_to_decide(unsure: Iterable[Result], share: float = 1.0) -> Second | Non
 
 
 def _slowest_of_each_test(results: Sequence[Result]) -> list[Result]:
-    """Return of each step the contender that needs most: all contenders are measured with it."""
+    """Return for each step the contender that needs most: all contenders are measured with it."""
     slowest: dict[tuple[str, int], Result] = {}
     for result in results:
         key = result.test, result.clients

@@ -1,4 +1,4 @@
-"""The noise that an experiment of slices saw: why its intervals are as wide as they are."""
+"""Noise in an experiment of slices: the cause of the widths of its intervals."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from slowdust.store.slice import Place, Slice
 from slowdust.units import Second, grouped, known
 
 FEWEST_NEIGHBOURS = 10
-"""Pairs of neighbouring slices from which their median difference is told."""
+"""Fewest pairs of neighbouring slices for a median difference."""
 _BUSY = ("cpu_user_s", "cpu_system_s")
 _REST = ("cpu_iowait_s", "cpu_idle_s")
 
 
-def noise_of(
+def measure_noise(
     slices: Sequence[Slice], contenders: Sequence[str], hosts: Hosts = ONE_HOST
 ) -> Noise | None:
     """Return the noise of an experiment; None unless it was measured in slices."""
@@ -44,10 +44,10 @@ def noise_of(
 
 
 def _neighbours(slices: Iterable[Slice]) -> tuple[float | None, Second | None]:
-    """Return the median difference of neighbours, a share of 1, and the time from one to the next.
+    """Return the median difference of neighbours, as a share, and the time between them.
 
-    Neighbours are two slices of one contender without another one's between them: those in the
-    middle of a block (A B B A).
+    Neighbours are two slices of one contender without another contender's slice between them: those
+    in the middle of a block (A B B A).
     """
     blocks = grouped(slices, lambda record: _block_of(record.place))
     pairs = []
@@ -74,10 +74,10 @@ def _block_of(place: Place) -> tuple[object, ...]:
 
 
 def restart_noise(cells: Iterable[BlockRatios]) -> float | None:
-    """Return how much a restart moves ln rqps, as a standard deviation over all tests.
+    """Return the effect of a restart on ln rqps, as a standard deviation over all tests.
 
-    It is what the incarnations differ by beyond the noise of their blocks (an analysis of
-    variance); 0 if that explains it all, None unless a test has two incarnations with blocks.
+    It is the variance between starts beyond the noise of their blocks (an analysis of variance); 0
+    if the noise explains it all, None unless a test has two starts with blocks.
     """
     excesses: list[float] = []
     for cell in cells:
@@ -91,16 +91,16 @@ def restart_noise(cells: Iterable[BlockRatios]) -> float | None:
 
 
 def _variance(values: FloatArray) -> float:
-    """Return the variance as the median absolute deviation tells it, so that outliers do not."""
+    """Return the variance estimated from the median absolute deviation, robust to outliers."""
     deviation = float(np.median(np.abs(values - np.median(values)))) / 0.6745
     return deviation**2
 
 
 def _other_cpu(slices: Sequence[Slice]) -> float | None:
-    """Return the share of their CPUs' time that programs beside the experiment used.
+    """Return the share of CPU time that programs outside the experiment used.
 
-    The probe of other programs tells it. Records from before there was one have the host's busy
-    time without that of the experiment's programs, the kernel's threads included.
+    It is measured by the probe of other programs. For records from before that probe existed it is
+    the host's busy time less the time of the experiment's programs, including kernel threads.
     """
     uses = known(use_of_others(record) for record in slices)
     if uses:
@@ -136,7 +136,7 @@ def _share_of_cpus(slices: Iterable[Slice], quantity: str) -> float | None:
 
 
 class OthersUse(NamedTuple):
-    """What programs that are not of the experiment used in one window."""
+    """Resources that programs outside the experiment used in one window."""
 
     cpu_s: Second
     """CPU time on the CPUs of the experiment."""
@@ -157,17 +157,17 @@ def use_of_others(record: Slice) -> OthersUse | None:
 
 
 def window(record: Slice) -> Second:
-    """Return the length of a slice's window; 0 where it is unknown."""
+    """Return the length of a slice's window; 0 if unknown."""
     return record.measured.probe_seconds or record.measured.seconds or 0.0
 
 
 def writes_of_others(record: Slice) -> float | None:
-    """Return the bytes that the disk wrote in a contender's chunks beyond those of its server.
+    """Return the bytes that the disk wrote during a contender's chunks beyond its server's writes.
 
-    The kernel goes on to write the pages of a server that stands still. Whose pages a disk writes
-    is not known, but how much it wrote and how much the server handed over: what is more than that
-    was of others. This is a lower bound, since pages of the server's own may be written in the
-    turns of others. None where one of the two was not measured, and for steps without chunks.
+    The kernel continues to write pages of a suspended server. It is not known whose pages a disk
+    writes, but how much it wrote and how much the server submitted; the excess belongs to others.
+    This is a lower bound, since the server's own pages may be written during the turns of others.
+    None if either was not measured, and for steps without chunks.
     """
     if record.step is None or not record.step.chunks:
         return None

@@ -1,9 +1,9 @@
-"""Hardware per operation: totals over slices / operations, and how they relate to the base's.
+"""Hardware per operation: totals over slices / operations, and their ratios to the base's.
 
-An operation is one transaction of the test, even if throughput is in rows/s: for `scan` it is one
-scan of a whole table. Each value counts the slices that measured it, and the
-operations of those slices only; what no slice measured is absent. It is no mean of the slices'
-quotients, in which short slices with few operations would weigh as much as full ones.
+An operation is one transaction of the test, even if throughput is in rows/s: in `scan` it is one
+scan of a whole table. A value uses only the slices that measured it, and the operations of those
+slices; it is absent if no slice measured it. It is not the mean of the slices' quotients, which
+would weigh short slices with few operations like full ones.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from slowdust.store.slice import Slice
 from slowdust.units import known
 
 CLOCK = "GHz"
-"""Name of the counter that comes first: different clocks make different rates."""
+"""The first counter: rates at different clock rates are not comparable."""
 
 
 def per_operation(slices: Sequence[Slice]) -> PerOperation:
     """Return totals over `slices` (of one step and contender) / operations, by metric.
 
-    Single runs have no totals: of these it is the mean of the values that were printed.
+    Single runs have no totals; for them it is the mean of the printed values.
     """
     means = [run.per_operation for run in known(record.printed for record in slices)]
     values: PerOperation = {}
@@ -47,16 +47,16 @@ def _quotient(slices: Sequence[Slice], metric: Metric) -> float | None:
 
 
 def relative_to(base: PerOperation, contender: PerOperation) -> PerOperation:
-    """Return each value of the contender / the base's; absent where the base's is 0 or absent."""
+    """Return each value / the base's; absent if the base's is 0 or absent."""
     return {key: value / base[key] for key, value in contender.items() if base.get(key)}
 
 
 def relative_counters(base: Counters | None, contender: Counters | None) -> dict[str, float] | None:
-    """Return each counter / the base's: the clock rate, then the other ratios, then the events.
+    """Return each counter / the base's: the clock rate, the other ratios, then the events.
 
-    Both are of the same kind, so that what one process of many was counted for, beside the
-    operations of all, cancels. None if one of the two has none, or only relative ones; a counter
-    that one of them lacks, or that the base has 0 of, is left out.
+    Both are of the same kind, so an inconsistency such as counting one process of many but all
+    operations cancels out. None if either has no counters, or only relative ones. A counter that is
+    missing, or 0 on the base, is skipped.
     """
     if base is None or contender is None or base.relative_to != contender.relative_to:
         return None
@@ -67,9 +67,9 @@ def relative_counters(base: Counters | None, contender: Counters | None) -> dict
 
 
 def rate_of(slices: Sequence[Slice]) -> float:
-    """Return the total of one step and contender over its time (`total_of`), in the slices' unit.
+    """Return total amount / total time of one step and contender (`total_of`), in the slices' unit.
 
-    Where a slice has no total, as a long step has none, it is the median of the rates.
+    Without totals, as in long steps, it is the median of the rates.
     """
     totals = [total_of(record) for record in slices]
     amounts = known(amount for amount, _ in totals)

@@ -1,4 +1,4 @@
-"""Results of each step on each contender, and their relation to the base's."""
+"""Results of each step on each contender, compared with the base."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from slowdust.analysis.comparison import hosts_of, judge, step_of
 from slowdust.analysis.model import Evidence, PlanDifference, Result
 from slowdust.analysis.results.contenders import peak_gb
-from slowdust.analysis.results.failures import fails, failures_of
+from slowdust.analysis.results.failures import count_failures, fails
 from slowdust.analysis.results.hosts import host_results, notes_about_hosts, relate_hosts
 from slowdust.analysis.results.latency import latency_us
-from slowdust.analysis.results.needed import needed_of
+from slowdust.analysis.results.needed import forecast_needed
 from slowdust.analysis.results.notes import (
     FAILING,
     NO_BASE,
@@ -47,7 +47,7 @@ from slowdust.units import known
 from slowdust.wording import listing
 
 Summarise = Callable[[Step, str, Sequence[Slice], str], Result]
-"""Function of a step, a contender, its slices and the group: a result not related to the base."""
+"""Function of a step, a contender, its slices and the group: a result not yet compared."""
 
 
 def results_of(
@@ -57,7 +57,7 @@ def results_of(
     differences: Sequence[PlanDifference],
     summarise: Summarise,
 ) -> list[Result]:
-    """Return a result for each step and contender that has slices of it, the base first.
+    """Return a result for each step and contender with slices of it, the base first.
 
     The comparison needs no more of `summarise` than `outline` returns.
     """
@@ -68,8 +68,8 @@ def results_of(
     hosts = hosts_of(manifest)
     judged = judge(slices, contenders, manifest.method.margins, hosts=hosts)
     judgements = {each.estimate.place: each for each in judged}
-    # A joined experiment cannot go on, and more time does not shrink what hosts do differently.
-    needed = {} if manifest.hosts else needed_of(judged, slices, manifest.method)
+    # A merged experiment cannot be resumed, and more time does not reduce variation between hosts.
+    needed = {} if manifest.hosts else forecast_needed(judged, slices, manifest.method)
     results = []
     for step in sorted_steps(by_step, manifest.tests):
         group = group_of(step, manifest.workload)
@@ -113,9 +113,9 @@ def by_step(results: Iterable[Result]) -> dict[Step, dict[str, Result]]:
 
 
 def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
-    """Return steps in the benchmarks' order; long steps in that of `tests`, in which they ran.
+    """Return steps in the benchmarks' order, long steps in the order in `tests` (as they ran).
 
-    Tests that neither has follow in the order of `steps`.
+    Other tests follow in the order of `steps`.
     """
     known_places = {
         (benchmark.name, test.name): place
@@ -141,7 +141,7 @@ def sorted_steps(steps: Iterable[Step], tests: Sequence[str]) -> list[Step]:
 
 def outline(step: Step, contender: str, slices: Sequence[Slice], group: str) -> Result:
     schedules = known(record.measured.schedule for record in slices)
-    failures = failures_of(slices)
+    failures = count_failures(slices)
     return Result(
         benchmark=step.benchmark,
         test=step.test,
@@ -205,9 +205,9 @@ def summarise(step: Step, contender: str, slices: Sequence[Slice], group: str) -
 
 
 def group_of(step: Step, workload: WorkloadFacts | None) -> str:
-    """Return the group of its test; the benchmark's name if the test is unknown.
+    """Return the group of its test, or the benchmark's name if the test is unknown.
 
-    `workload` is the user's own one that was measured.
+    `workload` is the measured workload of the user, if any.
     """
     group = known_group(step.benchmark, step.test, workload)
     return group.value if group else step.benchmark
@@ -216,9 +216,9 @@ def group_of(step: Step, workload: WorkloadFacts | None) -> str:
 def _compare(
     result: Result, base: Result | None, judgement: Judgement, *, single_run: bool
 ) -> None:
-    """Set all that relates a result to the base's, with the reasons for what is missing.
+    """Compare a result with the base's; a note gives the reason if it cannot be compared.
 
-    `base` is None if the base has no result in this step. A single run has no interval or verdict.
+    Pass None as `base` without a result of the base. A single run has no interval or verdict.
     """
     if missed_its_sla(result):
         return
@@ -232,7 +232,7 @@ def _compare(
             return
         result.outlasts_slices |= base.outlasts_slices
         if base.unit != result.unit:
-            result.notes.append(f"not compared: {result.unit} here, {base.unit} of the base")
+            result.notes.append(f"not compared: in {result.unit}, but the base is in {base.unit}")
             return
         result.per_op_relative = relative_to(base.per_op, result.per_op)
         result.counters_relative = relative_counters(base.counters, result.counters)
@@ -264,7 +264,7 @@ def _compare(
 
 
 def _relate_plans(result: Result, base: str, differences: Sequence[PlanDifference]) -> None:
-    """Set the evidence that plans differ from the base's; a note says it of writers beside it."""
+    """Set evidence for plans that differ from the base's; for background writers add a note."""
     words: dict[str, None] = {}
     for difference in differences:
         is_of_test = difference.test == result.test and difference.base == base

@@ -1,6 +1,6 @@
-"""Long steps, one by one: the work of each role on each contender in each incarnation.
+"""Long steps one by one: the work of each role on each contender in each start of the servers.
 
-A stall is a second in which a role did next to nothing, with the probes' readings of it.
+A stall is a second during which a role achieved almost nothing, with the probes' readings of it.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from slowdust.units import Second
 STALL_SHARE = 0.1
 """Share of the role's median second below which a second is a stall."""
 DENSE = 10
-"""Statements of the median second from which an empty second cannot be chance."""
+"""Least number of statements in the median second that rules out empty seconds by chance."""
 HANGING_NS = 1_000_000_000
-"""Response time of a statement that was waiting, not the schedule."""
+"""Least response time of a statement that was hanging rather than waiting for its schedule."""
 _MB = 1 << 20
 _NS_PER_US = 1000
 _NS_PER_S = 1e9
 _US_PER_S = 1e6
 
 
-def step_runs_of(results: Iterable[Result], slices: Sequence[Slice], base: str) -> list[StepRun]:
-    """Return the slices that are long steps, in the order of `results`, then by incarnation."""
+def list_step_runs(results: Iterable[Result], slices: Sequence[Slice], base: str) -> list[StepRun]:
+    """Return the slices that are long steps, in the order of `results`, then by start."""
     by_result: dict[tuple[Step, str], list[StepRun]] = {}
     for record in sorted(slices, key=lambda record: record.place.incarnation):
         if record.step is not None:
@@ -65,7 +65,7 @@ def _step_run(record: Slice, step: StepDetail) -> StepRun:
         qps=record.qps,
         unit=record.unit,
         roles=[_role(role, step.roles[role.name], record) for role in in_order(step.roles)],
-        stalls=stalls_of(record),
+        stalls=find_stalls(record),
         rows_expected=step.rows_expected,
         rows_counted=step.rows_counted,
         data_bytes=step.data_bytes,
@@ -114,7 +114,7 @@ def _role(role: Role, use: RoleUse, record: Slice) -> RoleReport:
 
 
 def _rate(done: int | None, use: RoleUse, record: Slice) -> float | None:
-    """Return the rate over the time that the role worked; 0 if it finished nothing."""
+    """Return the rate over the time that the role worked; 0 if it completed nothing."""
     if done == 0:
         return 0.0
     if use.printed is not None:
@@ -124,10 +124,10 @@ def _rate(done: int | None, use: RoleUse, record: Slice) -> float | None:
 
 
 def classic_buckets(histogram: Histogram) -> list[int]:
-    """Return its population by the bounds of `BUCKETS_US`, and in the last place the rest.
+    """Return counts by the bounds of `BUCKETS_US`, with the rest at the end.
 
-    A bucket of the histogram counts where its representative value belongs: what is within its two
-    significant digits of a bound may be counted on the other side of it.
+    A bucket of the histogram counts where its representative value belongs. Values within its two
+    significant digits of a bound may be counted on the wrong side.
     """
     bounds = np.array(BUCKETS_US) * _NS_PER_US
     places = np.searchsorted(bounds, histogram.values_ns)
@@ -135,12 +135,12 @@ def classic_buckets(histogram: Histogram) -> list[int]:
     return [int(count) for count in counts]
 
 
-def stalls_of(record: Slice) -> list[Stall]:
+def find_stalls(record: Slice) -> list[Stall]:
     """Return the stalls of a long step, by second.
 
-    Only whole seconds count. A role with few statements a second (a writer at 100 rows/s with 50
-    rows per commit has two) has empty seconds without any trouble: then a second is a stall only
-    if nothing was finished in it and the next statement to end took a second or more.
+    Only whole seconds count. A role with few statements per second (a writer at 100 rows/s with 50
+    rows per commit has two) has empty seconds without any trouble. For such a role a second is a
+    stall only if nothing completed in it and the next statement to complete took at least a second.
     """
     if record.step is None:
         return []
@@ -170,9 +170,9 @@ def _of_role(role: Role, use: RoleUse, window: Second | None) -> list[Stall]:
 
 
 def _whole_seconds(role: RoleUse, window: Second | None) -> list[RoleSecond]:
-    """Return the whole seconds of the window; after a role's last completion they are empty.
+    """Return the whole seconds of the window, which are empty after a role's last completion.
 
-    There are none if nothing was recorded by the second.
+    Empty if nothing was recorded by second.
     """
     length = paced_seconds(role, window)
     if length is None or not role.per_second:
@@ -183,14 +183,14 @@ def _whole_seconds(role: RoleUse, window: Second | None) -> list[RoleSecond]:
 
 
 def _was_hanging(rest: Sequence[RoleSecond], role: RoleUse) -> bool:
-    """Return whether the first statement to end in `rest` took as long as a hanging one."""
+    """Return whether the first statement to complete in `rest` took as long as a hanging one."""
     last = role.latency.max_ns if role.latency else 0
     ended_by = next((second.max_ns for second in rest if second.statements), last)
     return ended_by >= HANGING_NS
 
 
 def _add_sample(stall: Stall, samples: Sequence[Sample]) -> None:
-    """Add the probes' readings of most of that second, as rates per second."""
+    """Add the probes' readings that cover most of that second, as rates per second."""
     sample = max(samples, key=lambda sample: _overlap(sample, stall.second), default=None)
     if sample is None or _overlap(sample, stall.second) < 0.5:
         return

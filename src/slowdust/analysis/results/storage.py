@@ -1,7 +1,8 @@
-"""Storage of tests of data beyond the page cache: reads beside the disk's own, and all writes.
+"""Storage use of tests whose data exceeds the page cache: reads relative to the disk, and writes.
 
-A server's share of the disk moves with the machine, for all contenders alike: so shares are
-compared block by block like rates, and the interval of one share expects incarnations to differ.
+A server's share of the disk's speed varies with the machine, for all contenders alike. So shares
+are compared block by block like rates, and the interval of a single share allows for variation
+between starts.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from slowdust.units import Second
 from slowdust.wording import counted
 
 FEW_TIMES = 2.0
-"""Data / page cache up to which a note says how much of the data is in it."""
+"""Data / page cache up to which a note reports this ratio."""
 MOSTLY_FROM_DEVICE = 0.9
-"""Share of the reads that come from storage below which a note says where the others came from."""
+"""Share of reads from storage below which a note reports it."""
 FEW_IDLE = 0.1
-"""Share of the blocks that may lack a read of the server without a note."""
+"""Share of blocks without a read from storage that is accepted without a note."""
 MOMENTS = Expectation(scale=0.2, prior_freedom=3.0, borrowed_freedom=0.0, outsider_share=0.0)
-"""Prior for a server's share of the disk: it differs by 3% to 20% from one incarnation to another,
-whatever the server. Nothing is borrowed, since other contenders saw the same moments."""
+"""Prior of a server's share of the disk's speed: it varies by 3% to 20% between starts of any
+server. Nothing is borrowed, since the contenders shared the same moments."""
 _KB = 1024
 _MB = 1 << 20
 
@@ -51,7 +52,7 @@ def add_storage(
     slices: Sequence[Slice],
     contenders: Sequence[str],
 ) -> None:
-    """Set `storage` of the results of tests beyond the page cache; `contenders[0]` is the base."""
+    """Set `storage` for tests with data beyond the page cache; `contenders[0]` is the base."""
     by_place = slices_by_place(slices)
     facts = {each.name: each for each in manifest.contenders}
     written = _Written(manifest, contenders)
@@ -77,7 +78,7 @@ def add_storage(
         if test.writes:
             written.add(result.storage, result)
         result.notes += _notes(result.storage, facts[result.contender])
-    beside = {
+    paired = {
         place: [
             record
             for record in by_place[place]
@@ -86,13 +87,13 @@ def add_storage(
         for place in measured
     }
     hosts = hosts_of(manifest)
-    for estimate in _shares(beside, hosts):
+    for estimate in _shares(paired, hosts):
         result = measured[estimate.place]
         result.notes += _notes_about_idle_blocks(estimate)
         use = result.storage
         if use is not None and estimate.interval is not None:
             use.of_disk = estimate.judged()
-    for judgement in _compared_shares(beside, contenders, manifest.method.margins, hosts):
+    for judgement in _compared_shares(paired, contenders, manifest.method.margins, hosts):
         estimate = judgement.estimate
         use = measured[estimate.place].storage
         if use is not None and estimate.interval is not None:
@@ -100,51 +101,51 @@ def add_storage(
 
 
 def data_per_pool(facts: ContenderFacts) -> float | None:
-    """Return the size of a contender's tables and indexes / that of its page cache."""
+    """Return the size of a contender's tables and indexes / the size of its page cache."""
     if facts.table_bytes is None or not facts.buffer_pool_bytes:
         return None
     return (facts.table_bytes + (facts.index_bytes or 0)) / facts.buffer_pool_bytes
 
 
 def small_data(facts: ContenderFacts) -> str | None:
-    """Return what is wrong with data that are hardly more than the page cache; None if they are."""
+    """Return a warning if the data is hardly larger than the page cache; else None."""
     factor = data_per_pool(facts)
     if factor is None or factor > FEW_TIMES:
         return None
     pool = f"the page cache of {(facts.buffer_pool_bytes or 0) / _MB:,.0f} MB"
     if factor <= 1:
-        return f"not beyond the page cache: all data are {factor:.2g} times {pool}"
-    return f"hardly beyond the page cache: all data are only {factor:.2g} times {pool}"
+        return f"data not larger than the page cache: {factor:.2g} times {pool}"
+    return f"data hardly larger than the page cache: {factor:.2g} times {pool}"
 
 
 def _notes(use: StorageUse, facts: ContenderFacts) -> list[str]:
     notes = [small] if (small := small_data(facts)) else []
     if use.from_device is not None and use.from_device < MOSTLY_FROM_DEVICE:
         notes.append(
-            f"of what the server read, {use.from_device:.0%} came from the disk: the rest was in "
-            "the kernel's memory"
+            f"{use.from_device:.0%} of the server's reads came from the disk, the rest from the "
+            "kernel's page cache"
         )
     return notes
 
 
 def _notes_about_idle_blocks(estimate: Estimate) -> list[str]:
-    """Return a note if a share of the disk leaves out many blocks: those without a read."""
+    """Return a note if many blocks have no read and are excluded from the share of the disk."""
     idle = estimate.with_zero
     if idle <= FEW_IDLE * (idle + estimate.blocks):
         return []
     blocks = counted(idle + estimate.blocks, "block")
-    left = "server / disk is that of the others" if estimate.blocks else "there is no server / disk"
-    return [f"in {idle:,} of {blocks} the server did not read from the disk: {left}"]
+    rest = "server / disk is from the others" if estimate.blocks else "server / disk is unknown"
+    return [f"in {idle:,} of {blocks} the server did not read from the disk: {rest}"]
 
 
 def _from_device(slices: Sequence[Slice]) -> float | None:
-    """Return the share of what reading calls returned that came from storage, of known pages."""
+    """Return the share of bytes returned by read calls that came from storage."""
     read = called = 0.0
     for record in slices:
         measured = record.measured
         fetched, returned = (measured.used(SERVER, n) for n in ("read_bytes", "called_bytes"))
         if fetched is not None and returned is not None and _pages(record) is not None:
-            # What is read ahead, or asynchronously, was not called for.
+            # Read-ahead and asynchronous reads are not in the calls' bytes.
             read += fetched
             called += max(fetched, returned)
     return read / called if called else None
@@ -164,10 +165,10 @@ def _per_second(parts: Sequence[tuple[float, Second | None]]) -> float | None:
     return sum(reads for reads, _ in parts) / seconds if seconds else None
 
 
-def _shares(beside: Mapping[_Place, Sequence[Slice]], hosts: Hosts) -> list[Estimate]:
-    """Estimate the pages per second of each server / those of the disk, as of two contenders."""
+def _shares(paired: Mapping[_Place, Sequence[Slice]], hosts: Hosts) -> list[Estimate]:
+    """Estimate pages/s of each server / pages/s of the disk, as if they were two contenders."""
     cells = []
-    for (_, contender), own in beside.items():
+    for (_, contender), own in paired.items():
         sides = [
             msgspec.structs.replace(
                 record, place=msgspec.structs.replace(record.place, contender=side)
@@ -181,25 +182,25 @@ def _shares(beside: Mapping[_Place, Sequence[Slice]], hosts: Hosts) -> list[Esti
 
 
 def _compared_shares(
-    beside: Mapping[_Place, Sequence[Slice]],
+    paired: Mapping[_Place, Sequence[Slice]],
     contenders: Sequence[str],
     margins: Margins,
     hosts: Hosts,
 ) -> list[Judgement]:
-    """Judge the shares of the disk beside the base's, block by block."""
-    slices = [record for own in beside.values() for record in own]
+    """Judge the shares of the disk relative to the base's, block by block."""
+    slices = [record for own in paired.values() for record in own]
     cells = block_ratios(slices, contenders[0], contenders, _share)
     return judge_cells([cell for cell in cells if cell.blocks], margins, hosts)
 
 
 def _share(record: Slice) -> float:
-    """Return the pages per second of the server / those of the disk beside it."""
+    """Return pages/s of the server / pages/s of the disk paired with it."""
     use = record.measured.uses[DISK]
     return _reads_per_s(record) * use["seconds"] / use["reads"]
 
 
 def _reads_of_side(record: Slice) -> float:
-    """Return the pages per second of a slice that stands for the server or for the disk."""
+    """Return pages/s of a slice that stands for either the server or the disk."""
     if record.place.contender == DISK:
         use = record.measured.uses[DISK]
         return use["reads"] / use["seconds"]
@@ -211,7 +212,7 @@ def _reads_per_s(record: Slice) -> float:
 
 
 class _Written:
-    """What the servers of an experiment wrote in each step, to the last page, by incarnation."""
+    """Bytes written by the servers in each step, including pending pages, by start."""
 
     def __init__(self, manifest: Manifest, contenders: Sequence[str]) -> None:
         self._base = contenders[0]
@@ -225,7 +226,7 @@ class _Written:
         self._judged = {each.estimate.place: each for each in judged}
 
     def add(self, use: StorageUse, result: Result) -> None:
-        """Set what was written per operation, and how that relates to the base's."""
+        """Set the amount written per operation, and its ratio to the base's."""
         own = self._counters.get((f"{result.test}@{result.clients}", result.contender), {})
         use.written_kb = _kb_per_operation(own, WRITTEN_BYTES)
         use.log_kb = _kb_per_operation(own, LOG_BYTES)
@@ -237,9 +238,9 @@ class _Written:
             use.written = judgement.ratio_of_amounts
 
     def _ratios(self, contender: str) -> list[BlockRatios]:
-        """Return the log ratios of each step of a contender: one in an incarnation.
+        """Return the log ratios of each step of a contender, one for each start.
 
-        An incarnation in which one of the two wrote nothing has none.
+        A start during which either wrote nothing has no ratio.
         """
         cells = []
         for (key, name), own in self._counters.items():

@@ -1,14 +1,14 @@
 """Summary: the classic three tables of the Insert Benchmark, contenders by steps, as data.
 
-    absolute      the rate of each step, and its rank in its column
-    relative      rqps, the base being the first row
-    insert rate   the rate of the writers beside the queries, and in the last row their target
+    absolute      the rate of each step, shaded by its rank in its column
+    relative      rqps; the first row is the base
+    insert rate   the rate of the background writers; the last row is their target
 
-Where a transaction was held open there is another one, of what that costs each contender:
+If a transaction was held open, a fourth table shows its cost for each contender:
 
-    beside a hold   the rate of each step relative to the contender's own without a hold
+    with a hold   the rate of each step / the contender's own rate without a hold
 
-Colours are those of the classic reports.
+Colours follow the classic reports.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from slowdust.units import Second
 from slowdust.wording import clients
 
 SHARE_OF_RANGE = 0.25
-"""Values in this share of a column's range, from its ends, are its worst and best."""
+"""Values within this share of a column's range from its ends are its worst and best."""
 CLOSE = 0.8
-"""Lowest / highest of a column from which none is called worst."""
+"""Least ratio of a column's lowest to its highest value that marks no value as worst."""
 CLEARLY_SLOWER = 0.95
-"""Relative rates up to this one are shaded, after rounding to what is printed."""
+"""Relative rates up to this are shaded, after rounding to the printed digits."""
 CLEARLY_FASTER = 1.05
-"""Relative rates from this one are shaded, after rounding to what is printed."""
+"""Relative rates from this are shaded, after rounding to the printed digits."""
 TARGET = "target"
 """Name of the last row of the insert rates."""
 
@@ -49,9 +49,9 @@ class Shade(StrEnum):
     SLOWER = "slower"
     FASTER = "faster"
     SLA_MISSED = "sla-missed"
-    """Classic grey beside a query rate; classic red for the insert rate itself."""
+    """Classic grey for a query rate; classic red for the insert rate itself."""
     UNSURE = "unsure"
-    """Grey: what a classic colour would say of it is not sure."""
+    """Grey: the difference that a classic colour would show is unsure."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ class SummaryColumn:
 
 @dataclass(frozen=True)
 class SummaryCell:
-    """A value; None if there is none, or if it must not be compared."""
+    """A value; None if it does not exist or must not be compared."""
 
     value: float | None
     shade: Shade = Shade.PLAIN
     missed_sla: bool = False
-    """Whether the step's writers missed their SLA, whatever the shade."""
+    """Whether the step's writers missed their SLA, independent of the shade."""
     unsure: bool = False
     """Whether its difference from the base is unsure."""
 
@@ -103,20 +103,18 @@ class Summary:
 
     clients: int
     hold: Second
-    """The time for which a transaction was held open beside the work; 0: there was none."""
+    """Time for which a transaction was held open concurrently; 0 without one."""
     absolute: SummaryTable
     relative: SummaryTable
     insert_rate: SummaryTable | None
-    """None if no step had writers beside queries."""
-    beside_hold: SummaryTable | None
-    """None without a hold, or without the same steps beside none."""
+    """None if no step had background writers."""
+    with_hold: SummaryTable | None
+    """None without a hold, or if the same steps were not measured without one."""
 
     @property
     def tables(self) -> tuple[SummaryTable, ...]:
-        """The tables that there are, in order."""
-        return tuple(
-            filter(None, (self.absolute, self.relative, self.insert_rate, self.beside_hold))
-        )
+        """The existing tables, in order."""
+        return tuple(filter(None, (self.absolute, self.relative, self.insert_rate, self.with_hold)))
 
 
 class _Captions(NamedTuple):
@@ -128,26 +126,26 @@ class _Captions(NamedTuple):
 
 
 _MEASURED = _Captions(
-    absolute="Median of the incarnations.",
-    relative="Paired within each incarnation; whether a difference is more than noise is the "
-    "verdict's to say.",
-    insert_rate="Of the worst incarnation; the last row is what was asked of all clients.",
+    absolute="Median over the starts of the servers.",
+    relative="Paired within each start of the servers; the verdict says whether a difference is "
+    "significant.",
+    insert_rate="Of the worst start; the last row is the target for all clients.",
 )
 _SINGLE_RUNS = _Captions(
-    absolute="Of one run each.",
-    relative="Of one run each: nothing says whether a difference is more than noise.",
-    insert_rate="The last row is what was asked of all clients.",
+    absolute="From one run each.",
+    relative="From one run each: the noise is unknown.",
+    insert_rate="The last row is the target for all clients.",
 )
 _CLASSIC = (Shade.WORST, Shade.BEST)
 _UNSURE = "unsure"
-_MISSED = "the writers missed their SLA: not compared"
+_MISSED = "not compared: the writers missed their SLA"
 
 _ByTest = Mapping[str, Mapping[str, Result]]
 """Test -> contender -> its result, in the report's order."""
 
 
 def summary_tables(report: Report) -> list[Summary]:
-    """Return a `Summary` for each number of clients and hold; none without long steps."""
+    """Return a `Summary` for each number of clients and hold; empty without long steps."""
     captions = _MEASURED if report.imported is None else _SINGLE_RUNS
     levels: dict[tuple[int, Second], dict[str, dict[str, Result]]] = {}
     for result in report.results:
@@ -161,8 +159,8 @@ def summary_tables(report: Report) -> list[Summary]:
             absolute=_absolute(by_test, report.contenders, captions),
             relative=_relative(by_test, report.contenders, captions),
             insert_rate=_insert_rate(by_test, report.contenders, captions),
-            beside_hold=(
-                _beside_hold(by_test, levels.get((level, 0.0), {}), report.contenders)
+            with_hold=(
+                _with_hold(by_test, levels.get((level, 0.0), {}), report.contenders)
                 if hold
                 else None
             ),
@@ -172,7 +170,7 @@ def summary_tables(report: Report) -> list[Summary]:
 
 
 def titles_of(summaries: Sequence[Summary]) -> list[str]:
-    """Return what tells each from the others: '8 clients, hold 60 s'; '' where nothing has to."""
+    """Return distinguishing titles: '8 clients, hold 60 s'; '' for a single summary."""
     several_clients = len({summary.clients for summary in summaries}) > 1
     has_holds = any(summary.hold for summary in summaries)
     return [
@@ -195,7 +193,7 @@ def _absolute(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
         title="Rates",
         caption=captions.absolute,
         legend=(
-            (Shade.BEST, "in the highest quarter of what the step's rates span"),
+            (Shade.BEST, "in the highest quarter of the range of the step's rates"),
             (Shade.WORST, "in the lowest quarter, unless all are within a fifth of the highest"),
             (Shade.SLA_MISSED, _MISSED),
             *(((Shade.UNSURE, _UNSURE),) if _has_unsure(by_test) else ()),
@@ -211,7 +209,7 @@ def _has_unsure(by_test: _ByTest) -> bool:
 
 def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
     missed = {name for name, result in results.items() if missed_its_sla(result)}
-    shades = shades_of({name: round(result.qps) for name, result in results.items()}, missed)
+    shades = shade_column({name: round(result.qps) for name, result in results.items()}, missed)
     verdicts = {result.verdict for result in results.values()}
     if "unsure" in verdicts:
         decided = bool(verdicts & {*DIFFERENT})
@@ -224,11 +222,11 @@ def _shaded(results: Mapping[str, Result]) -> dict[str, SummaryCell]:
     }
 
 
-def shades_of(rates: Mapping[str, int], missed: Collection[str]) -> dict[str, Shade]:
+def shade_column(rates: Mapping[str, int], missed: Collection[str]) -> dict[str, Shade]:
     """Shade a column of whole rates by the classic rule; those in `missed` missed their SLA.
 
-    The range is from the lowest of all rows to the highest of those that met the SLA; a lowest
-    value is shaded as such even if the SLA was missed.
+    The range is from the lowest of all rows to the highest of those that met the SLA. The lowest
+    value is marked as worst even if its SLA was missed.
     """
     met = [rate for name, rate in rates.items() if name not in missed]
     lowest, highest = min(rates.values()), max(met, default=max(rates.values()))
@@ -261,8 +259,8 @@ def _relative(by_test: _ByTest, contenders: Sequence[str], captions: _Captions) 
         title="Relative to the first row",
         caption=captions.relative,
         legend=(
-            (Shade.FASTER, f"from {CLEARLY_FASTER:.2f} on"),
-            (Shade.SLOWER, f"up to {CLEARLY_SLOWER:.2f}"),
+            (Shade.FASTER, f"at least {CLEARLY_FASTER:.2f}"),
+            (Shade.SLOWER, f"at most {CLEARLY_SLOWER:.2f}"),
             (Shade.SLA_MISSED, _MISSED),
             *(((Shade.UNSURE, _UNSURE),) if _has_unsure(by_test) else ()),
         ),
@@ -304,15 +302,15 @@ def _insert_rate(
     if not columns:
         return None
     return SummaryTable(
-        title="Insert rate beside the queries",
+        title="Insert rate during the queries",
         caption=captions.insert_rate,
-        legend=((Shade.SLA_MISSED, "inserts or deletes were under 95% of the target"),),
+        legend=((Shade.SLA_MISSED, "inserts or deletes below 95% of the target"),),
         columns=tuple(columns),
         rows=_rows(columns.values(), [*contenders, TARGET]),
     )
 
 
-def _beside_hold(
+def _with_hold(
     by_test: _ByTest, without: _ByTest, contenders: Sequence[str]
 ) -> SummaryTable | None:
     columns: dict[SummaryColumn, dict[str, SummaryCell]] = {}
@@ -331,9 +329,9 @@ def _beside_hold(
         return None
     return SummaryTable(
         title="Relative to the same contender without a hold",
-        caption="Rate / rate of the step without a transaction held open. The two were measured "
-        "one after the other, not in turns: the machine's drift is in the ratio, and it has no "
-        "verdict.",
+        caption="Rate / rate of the same step without a transaction held open. The two were "
+        "measured one after the other and not in turns: the ratio includes drift of the machine, "
+        "and has no verdict.",
         legend=(),
         columns=tuple(columns),
         rows=_rows(columns.values(), contenders),
@@ -343,7 +341,7 @@ def _beside_hold(
 def _rows(
     columns: Collection[Mapping[str, SummaryCell]], names: Sequence[str]
 ) -> tuple[SummaryRow, ...]:
-    """Return columns of cells by name as rows; names without any cell have no row."""
+    """Return columns of cells by name as rows; names without any cell are skipped."""
     return tuple(
         SummaryRow(name, tuple(column.get(name, SummaryCell(None)) for column in columns))
         for name in names

@@ -1,4 +1,4 @@
-"""The content of a directory of Insert Benchmark results, run by run and step by step."""
+"""The content of a directory of Insert Benchmark results, by run and step."""
 
 from __future__ import annotations
 
@@ -48,38 +48,37 @@ from slowdust.units import Second, known
 from slowdust.wording import counted
 
 _SHOWN = 40
-"""Characters of a damaged line that a problem quotes."""
+"""Most characters of a damaged line that a problem quotes."""
 _ALIKE = 0.01
-"""Relative difference of rates that may be rounding or a hand's."""
+"""Relative difference of rates that may come from rounding or editing."""
 Groups = tuple[tuple[str, ...], ...]
-"""Tags of runs, as a table has them; each group is compared with its own first."""
+"""Tags of runs in the groups of a table; each group is compared with its own first run."""
 
 
 @dataclass
 class ArchivedStep:
-    """One step of one run; values that no file has are None or empty."""
+    """One step of one run; values without a file are missing (None or empty)."""
 
     row: Row | None = None
     """The row of o.sum, or else of mrg."""
     row_source: str = ""
-    """The table that the row is from."""
+    """The table with the row."""
     clients: int | None = None
     result: StepResult | None = None
     outputs: dict[int, ClientOutput] = field(default_factory=dict)
-    """Client -> its output, as the paths of their files below."""
+    """Client -> its output; the next field has the paths of the files."""
     client_paths: dict[int, Path] = field(default_factory=dict)
     result_path: Path | None = None
     response_times: dict[str, ResponseTimes] = field(default_factory=dict)
-    """`insert`, `delete`, `query` -> the histogram of all clients."""
+    """`insert`, `delete`, `query` -> histogram over all clients."""
     longest: dict[str, Second] = field(default_factory=dict)
-    """`insert`, `delete`, `query` -> the longest time in a table of several runs."""
+    """`insert`, `delete`, `query` -> longest time, from a table of several runs."""
 
     @property
     def whole_outputs(self) -> list[ClientOutput]:
-        """The output of all clients; nothing if that of one is missing or incomplete.
+        """The output of all clients; empty if any output is missing or incomplete.
 
-        The counts of a last row that is not the last are of a beginning, which may have been
-        faster.
+        The counts of an incomplete output describe only the beginning, which may have been faster.
         """
         there = [self.outputs[number] for number in sorted(self.outputs)]
         whole = len(there) == (self.clients or 0) and all(output.complete for output in there)
@@ -87,13 +86,13 @@ class ArchivedStep:
 
     @property
     def has_sources(self) -> bool:
-        """Whether there are the files that its row of o.sum is made of."""
+        """Whether the sources of its row of o.sum exist."""
         return self.result is not None or bool(self.whole_outputs)
 
 
 @dataclass
 class MergedTables:
-    """The files mrg of one directory that have the same runs in the same groups."""
+    """The files mrg of one directory with the same runs in the same groups."""
 
     folder: str
     """The directory, relative to the archive's."""
@@ -111,18 +110,18 @@ class InsertArchive(Files):
 
     path: Path
     runs: dict[str, dict[str, ArchivedStep]] = field(default_factory=dict)
-    """Tag without the rows in millions -> step as its file is called."""
+    """Tag without the rows in millions -> step as in the file name."""
     tags: dict[str, str] = field(default_factory=dict)
-    """The same -> as it was first read."""
+    """The same tag -> tag as first read."""
     table_paths: dict[str, Path] = field(default_factory=dict)
-    """The same -> its file o.sum, whole or not."""
+    """The same tag -> its file o.sum, complete or not."""
     run_tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """Tag of a whole file o.sum -> its steps."""
+    """Tag of a complete file o.sum -> its steps."""
     cut_tables: dict[str, int] = field(default_factory=dict)
-    """Run with a damaged file o.sum -> how many steps it has, if that is known."""
+    """Run with a damaged file o.sum -> number of its steps, if known."""
     merged_tables: list[MergedTables] = field(default_factory=list)
     folders: dict[Path, set[str]] = field(default_factory=dict)
-    """Directory -> names of those below it that have files of use."""
+    """Directory -> names of its subdirectories with usable files."""
 
     def step(self, tag: str, step: str) -> ArchivedStep:
         run = without_size(tag)
@@ -142,13 +141,13 @@ class InsertArchive(Files):
 
 @dataclass(frozen=True)
 class _File:
-    """A file of an archive: its whole lines, or the output of a client."""
+    """A file of an archive: its complete lines, or the output of a client."""
 
     path: Path
     name: FileName
     lines: list[str]
     torn: bool
-    """Whether there is one more line at the end that was cut."""
+    """Whether the last line is cut."""
     output: ClientOutput | None = None
 
     @property
@@ -160,7 +159,7 @@ class _File:
         return self.name.role or ""
 
     def damage(self, damaged: Sequence[str]) -> list[str]:
-        """Return the damage in words; of the `damaged` lines the first is quoted."""
+        """Return the damage in words, quoting the first of the `damaged` lines."""
         quoted = [repr(line[:_SHOWN]) for line in damaged]
         lines = [beginning(quoted, 1)] if damaged else []
         return [*lines, "its last line is torn"] if self.torn else lines
@@ -176,7 +175,7 @@ def read_archive(path: Path, files: Iterable[Path], foreign: ForeignKind) -> Ins
     merged = [*by_kind[FileKind.MERGED], *by_kind[FileKind.SELECTED]]
     relative = by_kind[FileKind.RELATIVE]
     named = {file.step for file in [*merged, *relative] if file.step}
-    # Tables of runs come first: the others are made of them.
+    # Tables of runs come first: other tables are made from them.
     _take_runs(archive, by_kind[FileKind.RUN], tuple(in_order(named)))
     _take_merged(archive, merged)
     for kind, take in (
@@ -202,7 +201,7 @@ def _names_of_use(
         if (by_product := foreign(path.name)) is not None:
             archive.by_products[by_product] += 1
         elif name is None:
-            no_clients = "0 clients by its name: it counts as no result"
+            no_clients = "0 clients according to its name, so it is not a result"
             other = "not a file of the Insert Benchmark"
             archive.skip(path, no_clients if is_of_no_clients(path.name) else other)
         elif name.kind is FileKind.SELECTION:
@@ -221,7 +220,7 @@ def _read_files(
     named = _names_of_use(archive, files, foreign)
     for path in sorted(named):
         if (compressed := path.with_name(f"{path.name}.gz")) in named:
-            empty = (path, "the plain one is empty: the compressed one is read")
+            empty = (path, "the plain file is empty: the compressed file is read")
             unused, reason = (compressed, TWICE) if size_of(str(path)) > 0 else empty
             archive.skip(unused, reason)
             del named[unused]
@@ -250,7 +249,7 @@ def _read_some(requests: Sequence[tuple[Path, FileName]]) -> list[_File | Unusab
         if name.kind is FileKind.CLIENT:
             output = read_client(content)
             whole = output and _File(path, name, [], torn=False, output=output)
-            answers.append(whole or Unusable("no whole row"))
+            answers.append(whole or Unusable("no complete row"))
         else:
             lines = lines_of(content)
             torn = not content.endswith((b"\n", b"\r"))
@@ -259,16 +258,16 @@ def _read_some(requests: Sequence[tuple[Path, FileName]]) -> list[_File | Unusab
 
 
 def _take_of_step(archive: InsertArchive, file: _File) -> None:
-    """Take a file in RUN/STEP/; one that is of none is noted."""
+    """Take a file in RUN/STEP/; note a file outside of such directories."""
     folder, run = file.path.parent, file.path.parent.parent
     name = step_of_directory(folder.name, archive.folders[run])
     if name is None:
-        archive.skip(file.path, "not below a directory of a run and a step")
+        archive.skip(file.path, "not in a directory RUN/STEP")
         return
     step, clients = archive.step(run.name, name), file.name.clients
     first = next(iter(step.client_paths.values()), step.result_path)
     if first is not None and clients is not None and step.clients not in (None, clients):
-        archive.skip(file.path, f"of another number of clients than {first.name}")
+        archive.skip(file.path, f"its number of clients is not the one of {first.name}")
     elif file.output is not None:
         number = file.name.client or 1
         step.outputs[number], step.client_paths[number] = file.output, file.path
@@ -279,11 +278,11 @@ def _take_of_step(archive: InsertArchive, file: _File) -> None:
         step.clients = step.clients or clients
         if step.result is None:
             damage = "; ".join(file.damage(file.lines[:1]))
-            archive.skip(file.path, f"no first line of results: {damage}")
+            archive.skip(file.path, f"the first line is not a result: {damage}")
         else:
             archive.use(file.path, file.damage([]))
     elif (histogram := read_sum(file.lines)) is None:
-        archive.skip(file.path, "no sum of the clients")
+        archive.skip(file.path, "no sum over the clients")
     else:
         step.response_times[file.role] = histogram
         archive.use(file.path, file.damage([]))
@@ -292,15 +291,15 @@ def _take_of_step(archive: InsertArchive, file: _File) -> None:
 def _take_merged_response(archive: InsertArchive, file: _File) -> None:
     longest_by_tag, damaged = read_merged(file.lines)
     names = (path.name for path in file.path.parent.iterdir())
-    beside = [
+    siblings = [
         name.removeprefix("mrg.").partition(".rt.")[0] for name in names if name.startswith("mrg.")
     ]
-    step = step_of_directory(file.step, beside)
+    step = step_of_directory(file.step, siblings)
     damage = file.damage(damaged)
     if step is None:
-        archive.skip(file.path, "of a step that is not known")
+        archive.skip(file.path, "its step is unknown")
     elif not longest_by_tag:
-        archive.skip(file.path, "; ".join(damage) or "nothing in it")
+        archive.skip(file.path, "; ".join(damage) or "it is empty")
     else:
         archive.use(file.path, damage)
         for tag, longest in longest_by_tag.items():
@@ -315,13 +314,13 @@ def _take_runs(archive: InsertArchive, files: Sequence[_File], named: tuple[str,
     names = name_steps([rows for rows, _ in tables], named)
     for file, (rows, damaged), steps in zip(files, tables, names, strict=True):
         if steps is None or not any(rows):
-            unknown = f"{counted(len(rows), 'step')}: which is not known"
+            unknown = f"{counted(len(rows), 'step')}: unknown"
             archive.skip(file.path, unknown if any(rows) else "torn")
             continue
         tag = next((row.run for row in rows if row is not None), file.name.tag or "")
         run = without_size(tag)
         if any(step.row is not None for step in archive.runs.get(run, {}).values()):
-            reason = "the same run at another size: import each size from its own directory"
+            reason = "the same run with another size; import each size from its own directory"
             archive.skip(file.path, reason)
             continue
         archive.table_paths[run] = file.path
@@ -330,7 +329,7 @@ def _take_runs(archive: InsertArchive, files: Sequence[_File], named: tuple[str,
                 step = archive.step(tag, name)
                 step.row, step.row_source = row, RUN_TABLE
         damage = file.damage(damaged)
-        # The run may have directories of other steps than its table.
+        # The run may have directories of steps that its table lacks.
         of_run = [below for folder, below in archive.folders.items() if folder.name == tag]
         there = {step_of_directory(name, below) for below in of_run for name in below} - {None}
         expected = steps.expected
@@ -370,8 +369,8 @@ def _take_merged(archive: InsertArchive, files: Sequence[_File]) -> None:
         if (other := _of_other_condition(archive, table)) is not None:
             archive.skip(
                 file.path,
-                f"other rates of the same runs than {other}, so of another condition: import its "
-                "directory alone",
+                f"its rates of the same runs differ from {other}, so the conditions differed; "
+                "import its directory alone",
             )
             continue
         tables.append(table)
@@ -382,7 +381,7 @@ def _take_merged(archive: InsertArchive, files: Sequence[_File]) -> None:
                 step.row_source = f"{archive.folder_of(file.path)}/{file.path.name}"
     for folder in dict.fromkeys(table.file.path.parent for table in tables):
         of_folder = [table for table in tables if table.file.path.parent == folder]
-        # The runs that most tables have; of as many tables, the more runs.
+        # The runs of most tables; for equal counts, the most runs.
         counts = Counter(table.runs for table in of_folder if table.runs)
         usual = max(counts, key=lambda runs: (counts[runs], sum(map(len, runs))), default=())
         for table in of_folder:
@@ -399,9 +398,9 @@ def _take_merged(archive: InsertArchive, files: Sequence[_File]) -> None:
 
 
 def _of_other_condition(archive: InsertArchive, table: _Merged) -> str | None:
-    """Return the merged table with other rates of most of the same runs, if there is one.
+    """Return the merged table with different rates for most of the same runs, if any.
 
-    One contender's row would be from it, and another's from this one.
+    Otherwise the rows of one contender would be from it, and the rows of another from this one.
     """
     alike: Counter[str] = Counter()
     for row in table.rows:
@@ -417,13 +416,13 @@ def _of_other_condition(archive: InsertArchive, table: _Merged) -> str | None:
 
 
 def _take_groups(archive: InsertArchive, table: _Merged, usual: Groups) -> None:
-    """Take the runs of a table, those that it lacks from their own tables.
+    """Take the runs of a table; runs that it lacks come from their own tables.
 
-    A table that lacks some of the usual runs is one that was cut.
+    A table without some of the usual runs has been cut.
     """
     runs = table.runs
     if not runs:
-        archive.skip(table.file.path, "; ".join(table.damage) or "nothing in it")
+        archive.skip(table.file.path, "; ".join(table.damage) or "it is empty")
         return
     ours, all_ = [run for group in runs for run in group], [run for group in usual for run in group]
     cut = len(ours) < len(all_) and ours == [run for run in all_ if run in ours]
@@ -446,7 +445,7 @@ def _take_relative(archive: InsertArchive, file: _File) -> None:
     groups, damaged = read_groups(file.lines)
     there = {without_size(row.run): row for group in groups for row in group}
     step, folder = file.step, archive.folder_of(file.path)
-    # Where the step's own tables are missing, it is compared with the largest of the directory.
+    # If the step's own tables are missing, use the largest tables of the directory.
     tables = max(
         (tables for tables in archive.merged_tables if tables.folder == folder),
         key=lambda tables: (step in tables.steps, step not in tables.steps and len(tables.steps)),
@@ -456,10 +455,10 @@ def _take_relative(archive: InsertArchive, file: _File) -> None:
     for group in tables.groups if tables else ():
         steps = archive.steps_of(group, step)
         rows = [merged_row(each.row) for each in steps if each.row is not None]
-        if rows and rows[0].run == group[0]:  # all others are relative to it
+        if rows and rows[0].run == group[0]:  # the others are relative to it
             expected += relative_rows(rows)
     if tables is None or not (expected or step in tables.steps):
-        archive.skip(file.path, f"relative numbers alone: there is no mrg.{step} beside it")
+        archive.skip(file.path, f"only relative numbers: mrg.{step} is missing")
         return
     if damage := file.damage(damaged):
         archive.skip(file.path, "; ".join(damage))

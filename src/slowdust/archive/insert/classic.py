@@ -1,16 +1,16 @@
-"""The classic files of an Insert Benchmark: of imported runs the published ones, to the last digit.
+"""The classic files of an Insert Benchmark; for imported runs as published, to the last digit.
 
-o.sum.t.<tag> for each run; in each directory of tables mrg.<step>, rel.<step> and the summary as
-HTML, with cells and colours as published. A summary has the rates of all steps; where there were
-two loops at each rate, of the second. From 2023 on a second table has them relative to the first
-row. The last has the insert rates next to the queries, and what was asked of them.
+There is o.sum.t.<tag> for each run, and in each directory of tables mrg.<step>, rel.<step> and the
+summary as HTML, with cells and colours as published. A summary has the rates of all steps; with two
+loops at each rate, of the second loop. Since 2023 a second table has the rates relative to the
+first row. The last table has the insert rates during the queries, and their targets.
 
-Of what was measured here, the columns mean what they did there (`tables.COLUMNS`). Rates are those
-of the report: the median of the incarnations, but of the rows inserted next to queries the worst,
-as for the SLA. Hardware and sizes are of all incarnations together, per second of exactly the
-measured windows. What was not measured is NA: the directory with logs (dbgb2), the longest
-statement of an index creation as its client saw it, and percentiles of seconds where a step had no
-whole one.
+For measured experiments, the columns have the same meaning (`tables.COLUMNS`). Rates are taken
+from the report: the median over the starts of the servers, but the worst for rows inserted during
+queries, as for the SLA. Hardware and sizes are over all starts together, per second of exactly the
+measured windows. Values that were not measured are NA: the directory with logs (dbgb2), the longest
+statement of an index creation as seen by its client, and percentiles of seconds in steps without a
+complete second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from itertools import groupby, product
 from pathlib import Path
 
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.summary import Shade, shades_of
+from slowdust.analysis.results.summary import Shade, shade_column
 from slowdust.analysis.sla import SHARE
 from slowdust.archive.classic import ClassicTable, Row, classic_of, tables_of
 from slowdust.archive.insert.names import in_order, main_role, rate_of, without_size
@@ -81,7 +81,7 @@ SummaryCell = tuple[str, str]
 
 @dataclass(frozen=True)
 class SummaryColumn:
-    """A step: its runs' merged rows, by tag."""
+    """A step: the merged rows of its runs, by tag."""
 
     step: str
     rows: Mapping[str, Row]
@@ -95,7 +95,7 @@ class SummaryColumn:
         return int(self.rows[tag]["ips"])
 
     def meets_sla(self, tag: str) -> bool:
-        """Return whether the inserters kept 95% of their rate, rounded to a whole one."""
+        """Return whether the inserters kept 95% of their rate, rounded to an integer."""
         return self.target is None or self.inserts(tag) >= round(SHARE * self.target)
 
 
@@ -118,9 +118,9 @@ def render_summary(
     tags: Sequence[str],
     unsure: Collection[SummaryCell] = frozenset(),
 ) -> str:
-    """Write the tables, `tags` being the rows; each column has all of them.
+    """Write the tables with `tags` as rows; each column has all of them.
 
-    Rates of the cells in `unsure` are grey, the relative ones too; imported runs have none.
+    Cells in `unsure` are grey, also relative ones; imported runs have none.
     """
 
     def table(
@@ -143,7 +143,7 @@ def render_summary(
         return "\n".join([*lines, *more, "</table>\n"])
 
     shades = {
-        column.step: shades_of(
+        column.step: shade_column(
             {tag: column.rate(tag) for tag in tags},
             {tag for tag in tags if not column.meets_sla(tag)},
         )
@@ -176,11 +176,11 @@ def render_summary(
 SUMMARY = "summary_tables.html"
 
 Rows = dict[str, dict[str, Row]]
-"""Step -> run -> its row."""
+"""Step -> run -> row."""
 
 
 def published_files(manifest: Manifest, slices: Sequence[Slice]) -> dict[Path, str]:
-    """Return path, relative to the archive's directory, and content of each file."""
+    """Return path, relative to the archive's directory -> content of each file."""
     clients = max((record.place.clients for record in slices), default=1)
     rows: Rows = {}
     for record in slices:
@@ -195,7 +195,7 @@ def files_of(
     clients: int,
     unsure: Collection[SummaryCell] = frozenset(),
 ) -> dict[Path, str]:
-    """Return path and content of the files of `tables`; the writers' SLA is that of `clients`.
+    """Return path -> content of the files of `tables`, with the SLA of the writers of `clients`.
 
     Cells in `unsure` are grey in the summary.
     """
@@ -217,14 +217,14 @@ def files_of(
         }
         listed = dict.fromkeys(run for table in of_folder for run in table.runs if run != SEPARATOR)
         runs = [run for run in listed if all(run in of_step for of_step in steps.values())]
-        if steps and runs:  # those that have every step
+        if steps and runs:  # only runs with every step
             summary = render_summary(summary_columns(steps, clients), runs, unsure)
             files[Path(folder, SUMMARY)] = summary
     return files
 
 
 def _run(table: ClassicTable, rows: Rows) -> Iterator[tuple[Path, str]]:
-    """Write NA for steps of which nothing is known: lines without names keep their places."""
+    """Write NA for unknown steps: lines have no names, so their positions matter."""
     run = without_size(table.tag)
     of_run = [rows.get(step, {}).get(run) for step in table.rows]
     if any(of_run):
@@ -252,9 +252,9 @@ _BYTES_PER_KB = 1024
 
 
 def measured_files(manifest: Manifest, report: Report, slices: Sequence[Slice]) -> dict[Path, str]:
-    """Return path and content of each file; several numbers of clients have a directory each.
+    """Return path -> content of each file, with a directory for each number of clients if several.
 
-    So has each time for which a transaction was held open: `hold60`, `c8.hold60`.
+    Each time for which a transaction was held open also has a directory: `hold60`, `c8.hold60`.
     """
     files: dict[Path, str] = {}
     results = {(each.clients, each.test, each.contender): each for each in report.results}
@@ -310,7 +310,7 @@ def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
     inserted = None if len(rows) < len(slices) or None in rows else sum(known(rows))
 
     def per(amount: float | None, *quantities: str) -> float | None:
-        """Return the host's use / an amount; None unless the probe saw it in each window."""
+        """Return the host's use / an amount; None unless the probe measured it in each window."""
         amounts = known(record.measured.used("host", *quantities) for record in slices)
         return sum(amounts) / amount if amount and len(amounts) == len(slices) else None
 

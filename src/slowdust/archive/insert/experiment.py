@@ -1,7 +1,7 @@
 """Archives of the Insert Benchmark, as experiments of the store.
 
-An archive is the directory of the files o.sum; tables and run directories below belong to it.
-Without such files it is the parent of the tables' directories (res.*), or of the runs'.
+An archive is the directory with the files o.sum; tables and run directories below belong to it.
+Without such files it is the parent of the directories of tables (res.*), or of runs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from slowdust.exchange import (
     ImportedExperiment,
     Mode,
     Problem,
-    name_of,
+    name_experiment,
 )
 from slowdust.store.manifest import Imported, Manifest, Method
 from slowdust.store.measured import PRINTED_SCHEMA
@@ -55,19 +55,19 @@ _LEAST_CPU_US = 20
 """Time per operation below which its rounding hides the number of CPUs."""
 _CPU_AS_IT_IS = (
     "CPU and context switches are as in the files: the classic scripts make them about 5% too low, "
-    "as they count header lines of vmstat as seconds of no work; in files that Slowdust wrote of "
-    "what it measured they are right; contenders among each other are not affected"
+    "because they count header lines of vmstat as idle seconds; in files that Slowdust wrote from "
+    "its own measurements they are right; comparisons between contenders are not affected"
 )
 
 
 def experiment_of(
     archive: InsertArchive, name: str, mode: Mode, clients: int | None
 ) -> ImportedExperiment | None:
-    """Make the experiment; return None where nothing in it has a rate.
+    """Make the experiment; return None if nothing in it has a rate.
 
-    `clients` is how many there were, None where the archive has to tell.
+    `clients` is the number of clients; None to derive it from the archive.
     """
-    # By version; those of one version as in the widest table.
+    # By version; runs of one version as in the widest table.
     widest = max((tables.runs for tables in archive.merged_tables), key=len, default=[])
     titles = titles_of(by_version([*widest, *sorted(archive.runs, key=order_of_runs)]))
     count, source = _clients(archive, clients)
@@ -80,7 +80,7 @@ def experiment_of(
                 continue
             place = StepOfRun(run, archive.tags[run], step_name, title, step.clients or count)
             if (record := slice_of(place, step, mode)) is None:
-                warnings.append(f"{step_name} of {run}: nothing says how fast it was")
+                warnings.append(f"{step_name} of {run}: its rate is unknown")
                 continue
             at = (record.place.test, record.place.clients)
             record.place.slot = slots[at]
@@ -144,10 +144,10 @@ def _clients(archive: InsertArchive, given: int | None) -> tuple[int, str | None
     )
     guesses.pop(0, None)
     if not guesses:
-        return 1, "the number of clients is not known: taken to be 1 (--clients overrides it)"
+        return 1, "the number of clients is unknown and assumed to be 1 (--clients overrides it)"
     count = guesses.most_common(1)[0][0]
     source = (
-        f"{counted(count, 'client')}, by the insert rates beside the queries "
+        f"{counted(count, 'client')}, derived from the insert rates during the queries "
         "(--clients overrides it)"
     )
     return count, source
@@ -161,22 +161,22 @@ def _differences(archive: InsertArchive) -> list[str]:
     sentences = []
     if any(ratio != 1 for ratio in ratios):
         sentences.append(
-            f"rates are {median(ratios):.3f} times the published in the median of {len(ratios)} "
-            f"steps, {min(ratios):.3f} to {max(ratios):.3f}: those are over the time from "
-            "before the first client was started, and cut or rounded"
+            f"rates are {median(ratios):.3f} times the published rates in the median of "
+            f"{len(ratios)} steps ({min(ratios):.3f} to {max(ratios):.3f}): published rates are "
+            "over the time since before the first client was started, and cut or rounded"
         )
     if empty := sum(step.row is not None and step.row.number("rss") == 0 for _, step in steps):
         sentences.append(
-            f"resident size is absent in {counted(empty, 'step')}, where 0.0 was published: "
-            "the process listed last was about to end"
+            f"resident size is absent in {counted(empty, 'step')} with a published size of 0.0: "
+            "the process listed last was exiting"
         )
     return sentences
 
 
 def _of_runs(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTable]:
-    """Yield the tables o.sum that were whole, and those of which all sources are there.
+    """Yield the complete tables o.sum, and those with all of their sources, o.res and o.ib.
 
-    These are o.res and o.ib; of a damaged table all steps are needed.
+    For a damaged table, all steps are needed.
     """
     tables = dict(archive.run_tables)
     whole = {without_size(tag) for tag in tables}
@@ -194,7 +194,8 @@ def _of_runs(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTab
 
 
 def _merged(archive: InsertArchive, runs: Iterable[str]) -> Iterator[ClassicTable]:
-    """Yield those of each directory, with the steps missing in it; without any, one of all."""
+    """Yield the tables of each directory, with steps that it lacks; without any, one of all
+    steps."""
     all_steps = in_order({name for name, _ in archive.all_steps})
     if not archive.merged_tables:
         yield ClassicTable(kind=MERGED_TABLES, tag="", runs=list(runs), rows=all_steps)
@@ -238,7 +239,7 @@ class InsertKind:
         for files in scan(roots):
             archive = read_archive(files.home or files.root, files.paths, foreign)
             archive.problems = [*check_steps(archive, mode), *files.problems]
-            title = None if files.home is None else name_of(files.home, files.root)
+            title = None if files.home is None else name_experiment(files.home, files.root)
             make = partial(experiment_of, archive, mode=mode, clients=options["clients"])
             candidates.append(Candidate(title, make, archive))
         return candidates
@@ -254,15 +255,15 @@ class InsertKind:
 
 @dataclass
 class ArchiveFiles:
-    """The files of an archive, or those in none."""
+    """The files of an archive, or files outside of archives."""
 
     root: Path
-    """The directory that was given to the import."""
+    """The directory given to the import."""
     home: Path | None
-    """The archive's directory; None for files that are in none."""
+    """The archive's directory; None for files outside of archives."""
     paths: list[Path] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    """Problems of everything that cannot be read at all."""
+    """Problems of everything that cannot be read."""
 
 
 def scan(roots: Iterable[Path]) -> list[ArchiveFiles]:
@@ -283,7 +284,7 @@ def _archives(root: Path, folders: Sequence[Visited]) -> Iterable[ArchiveFiles]:
             candidates = [above]
             with_runs.add(above)
         elif kind in _OF_A_TABLE:
-            # Directories of tables are called res.*
+            # Directories of tables are named res.*
             candidates = (above.parent if above.name.startswith("res") else above, above)
         elif kind in _OF_A_STEP:
             candidates = reversed(file.parents[:3])

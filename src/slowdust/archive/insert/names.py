@@ -1,8 +1,8 @@
 """Names of the Insert Benchmark's files, directories, steps and runs.
 
-o.sum.t.<tag>      a run: its steps
-mrg.<step>         a step: the runs, in groups; rel.<step> the same relative to the first of each
-mrg.<step>.rt.<insert|delete|query>   a step: the runs' response times
+o.sum.t.<tag>      the steps of a run
+mrg.<step>         the runs of a step, in groups; rel.<step> the same relative to each group's first
+mrg.<step>.rt.<insert|delete|query>   response times of the runs of a step
 <step>/o.ib.dop<N>.<client>, o.res.dop<N>, o.rt.t.<insert|delete|query>   one run, one step
 """
 
@@ -26,7 +26,7 @@ _LOADS = ("l.i0", "l.x", "l.i1", "l.i2")
 _INDEX_CREATION = "l.x"
 _QUERIES = re.compile(r"q(?P<kind>[rp]?)(?P<rate>\d{1,9})\.(?P<numbered>L?)(?P<loop>\d{1,9})")
 _RATE = re.compile(r"q(?:[rp](?P<rate>[1-9]\d*)(?:\.L\d{1,9})?|(?P<old_rate>[1-9]\d*)\.\d+)")
-"""A step with queries, with or without its loop; before 2024 all had range queries."""
+"""A step with queries, with or without its loop; before 2024 all queries were range queries."""
 
 
 class FileKind(Enum):
@@ -40,9 +40,9 @@ class FileKind(Enum):
     RESULT = "o.res"
     RESPONSE = "o.rt"
     SELECTED = "mrg.some"
-    """Rows of one file mrg, in its form: they count where that file is not there."""
+    """Rows of one file mrg, in the same format; used if that file is missing."""
     SELECTION = "some"
-    """Rows of other files, picked by hand or for a chart."""
+    """Rows of other files, selected by hand or for a chart."""
     BY_PRODUCT = "by-product"
 
 
@@ -60,12 +60,12 @@ _KINDS = {
     FileKind.SELECTION: re.compile(r"(?:mrg|rel)\.(?:.+\.)?some|mrg\..+\.(?:ips|qps|ht)"),
     FileKind.BY_PRODUCT: re.compile(rf"(?!{_OF_NO_CLIENTS})(?:o|mrg)\.[A-Za-z].*"),
 }
-"""Patterns in the order in which they are tried; their groups are fields of `FileName`."""
+"""Patterns in the order of trying; their groups are fields of `FileName`."""
 
 
 @dataclass(frozen=True)
 class FileName:
-    """The parts of a file's name; None for those that it does not have."""
+    """The parts of a file name; None for missing parts."""
 
     kind: FileKind
     tag: str | None = None
@@ -95,15 +95,15 @@ def is_of_no_clients(name: str) -> bool:
 
 
 def without_size(tag: str) -> str:
-    """Return a run's tag as merged tables have it: without the rows in millions."""
+    """Return a run's tag as in merged tables: without the rows in millions."""
     return _SIZE.sub("", tag)
 
 
-def step_of_directory(name: str, beside: Iterable[str]) -> str | None:
-    """Return the step of a directory, where `beside` are all of its run: `q.L2.ips100` -> `q100.2`.
+def step_of_directory(name: str, siblings: Iterable[str]) -> str | None:
+    """Return the step of a directory, given all `siblings` of its run: `q.L2.ips100` -> `q100.2`.
 
-    None for a directory of something else. Steps with range and with point queries were not yet
-    told apart by `r` and `p` when there were several loops at a rate.
+    None for any other directory. When there were several loops at a rate, steps with range queries
+    and with point queries were not yet distinguished by `r` and `p`.
     """
     if re.fullmatch(_STEP, name):
         return name
@@ -112,26 +112,26 @@ def step_of_directory(name: str, beside: Iterable[str]) -> str | None:
         return None
     if match["kind"]:
         return f"q{match['kind']}{match['rate']}.L{match['loop']}"
-    others = filter(None, map(_DIRECTORY_OF_QUERIES.fullmatch, beside))
+    others = filter(None, map(_DIRECTORY_OF_QUERIES.fullmatch, siblings))
     loops = sorted(int(other["loop"]) for other in others if other["rate"] == match["rate"])
     return f"q{match['rate']}.{loops.index(int(match['loop'])) + 1}"
 
 
 def rate_of(step: str) -> int | None:
-    """Return the rows per second of each client beside the queries; None for a step without."""
+    """Return each client's insert rate in rows/s during the queries; None for a step without."""
     match = _RATE.fullmatch(step)
     return int(match["rate"] or match["old_rate"]) if match else None
 
 
 def main_role(step: str) -> str:
-    """Return the role whose rate is the step's: `insert`, `index` or `query`."""
+    """Return the role that determines the step's rate: `insert`, `index` or `query`."""
     if step == _INDEX_CREATION:
         return "index"
     return "insert" if rate_of(step) is None else "query"
 
 
 def in_order(steps: Iterable[str]) -> list[str]:
-    """Return the steps in the order in which they run, unknown ones at the end."""
+    """Return the steps in running order, unknown steps last."""
 
     def place(step: str) -> tuple[int, int, int, str]:
         if step in _LOADS:
@@ -155,11 +155,11 @@ SEQUENCES = (
         "qr100.L1", "qp100.L2", "qr500.L3", "qp500.L4", "qr1000.L5", "qp1000.L6",
     ),
 )  # fmt: skip
-"""The steps in the order in which they ran, of 2021, 2022 and 2024."""
+"""The steps in running order, of 2021, 2022 and 2024."""
 _REACHED = 0.95
-"""The part of a rate from which on it counts as reached."""
+"""Share of a rate at which it counts as reached."""
 Rows = Sequence[Row | None]
-"""The rows of a file; None is a damaged one."""
+"""The rows of a file; None for a damaged row."""
 
 
 @dataclass(frozen=True)
@@ -168,16 +168,16 @@ class Steps:
 
     names: tuple[str, ...]
     expected: int | None
-    """Number of steps of a whole file; None where it is not known: several runs begin like this."""
+    """Number of steps of a complete file; None if unknown: several sequences begin like this."""
 
 
 def name_steps(tables: Sequence[Rows], named: tuple[str, ...]) -> list[Steps | None]:
-    """Return the steps of each table of a run, which has no names; None where they are not known.
+    """Return the steps of each table of a run, which has no names; None if they are unknown.
 
-    They follow from how many there are, which of them have queries, how many rows were inserted
-    beside these, and the files around the table. `named` are those that have files of their own.
-    A table is rather the beginning of these, or of the steps of longer tables, than a whole one of
-    other steps, unless its insert rates differ.
+    They are derived from the number of steps, the steps with queries, the rows inserted during
+    these, and the files around the table. `named` are steps with files of their own. A table is
+    taken for the beginning of these, or of the steps of longer tables, rather than for a complete
+    table of other steps, unless its insert rates differ.
     """
     steps_by_place: dict[int, Steps | None] = {}
     around = [named] if named else []
@@ -197,9 +197,9 @@ def _steps_of(rows: Rows, around: Sequence[tuple[str, ...]]) -> Steps | None:
         )
 
     def likeness(sequence: tuple[str, ...]) -> tuple[int, bool, bool]:
-        """Return first how many steps with queries had the insert rate in their names.
+        """Return first the number of steps with queries that had the insert rate in their names.
 
-        That is the rate of each client; there were as many as the step that did best needs.
+        That is the rate of each client; the number of clients follows from the best step.
         """
         parts = [
             inserts / rate

@@ -1,8 +1,8 @@
 """A step of an archived Insert Benchmark: its rate, slice, line of o.sum and contradictions.
 
-The published rates are rows, or queries, over the whole seconds of a clock that ran from before the
+The published rates are rows or queries over whole seconds of a clock that ran since before the
 first client was started, cut after one decimal or rounded to integers. The clients' own rows (o.ib)
-have neither error; o.res has the counts, so that at least nothing is cut.
+have neither error; o.res has counts, so at least nothing is cut.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from slowdust.store.step import RoleSecond, RoleUse, StepDetail
 from slowdust.text import number_of
 from slowdust.units import known, present
 
-_OF_RESULT = "those of o.res"
+_OF_RESULT = "from o.res"
 _COUNTS_ALIKE = 0.02
-"""The part by which counts of clients and of o.res may differ: o.res has the rows asked for."""
+"""Allowed difference between counts of clients and of o.res, which has the requested rows."""
 _US_PER_S = 1e6
 _NS_PER_US = 1000
 _KB_PER_MB = 1024
@@ -59,7 +59,7 @@ StepRate = tuple[float, str]
 def rate_with_source(step: ArchivedStep, role: str, mode: Mode) -> StepRate | None:
     """Return rows per second of `insert`, `index` or `delete`, or queries per second of `query`.
 
-    None where no file has the rate.
+    None if no file has the rate.
     """
     published = _published(step, role)
     clean = _clean(step, role)
@@ -72,7 +72,7 @@ def rate(step: ArchivedStep, role: str, mode: Mode) -> float | None:
 
 
 def correction(step: ArchivedStep, role: str) -> float | None:
-    """Return the clean rate / the published rate; None where only one of them is known."""
+    """Return the clean rate / the published rate; None unless both are known."""
     clean, published = rate(step, role, Mode.CLEAN), _published(step, role)
     return clean / published[0] if clean and published and published[0] else None
 
@@ -91,11 +91,11 @@ def _published(step: ArchivedStep, role: str) -> StepRate | None:
 
 
 def _clean(step: ArchivedStep, role: str) -> StepRate | None:
-    """Return the rate by the counts of the clients, or else by those of o.res."""
+    """Return the rate from the counts of the clients, or else of o.res."""
     if role in ROLES:
         counted = [(each.roles[role].total, each.elapsed) for each in step.whole_outputs]
         if rates := [total / elapsed for total, elapsed in counted if total and elapsed]:
-            return sum(rates), "those of its counts since the beginning"
+            return sum(rates), "from its counts since the beginning"
     result = step.result
     if result is None or not result.seconds:
         return None
@@ -107,7 +107,7 @@ def _clean(step: ArchivedStep, role: str) -> StepRate | None:
 
 
 def check_steps(archive: InsertArchive, mode: Mode) -> list[Problem]:
-    """Return the problems of the archive and of its steps: one line for each client's file."""
+    """Return the problems of the archive and of its steps, with one line for each client's file."""
     of_clients: dict[Path, Problem] = {}
     others = []
     for problem in archive.problems:
@@ -119,7 +119,7 @@ def check_steps(archive: InsertArchive, mode: Mode) -> list[Problem]:
     for name, step in archive.all_steps:
         if step.outputs:
             sourced = rate_with_source(step, main_role(name), mode)
-            source = f"rates are {sourced[1]}" if sourced else "the step is left out"
+            source = f"rates are {sourced[1]}" if sourced else "the step is skipped"
             _add_problems_of_clients(step, source, of_clients)
             if step.result_path is not None:
                 others += differing(step.result_path, _counts(name, step), "o.ib of all clients")
@@ -133,9 +133,9 @@ def check_steps(archive: InsertArchive, mode: Mode) -> list[Problem]:
 def _add_problems_of_clients(
     step: ArchivedStep, source: str, problems: dict[Path, Problem]
 ) -> None:
-    """Add one line for each damaged file, and one for all missing ones: that of the first."""
+    """Add one line for each damaged file, and one for all missing files."""
     for number, output in step.outputs.items():
-        reasons = output.damage if output.ended else ("the client did not come to its end",)
+        reasons = output.damage if output.ended else ("the client did not finish",)
         if reasons:
             path = step.client_paths[number]
             problems[path] = Problem(path, f"{'; '.join(reasons)}: {source}", Fate.PARTLY)
@@ -144,11 +144,11 @@ def _add_problems_of_clients(
     if missing <= 0:
         return
     number = next(number for number in count(1) if number not in step.outputs)
-    beside = next(iter(step.client_paths.values()))
-    plain = beside.with_name(f"o.ib.dop{clients}.{number}")
+    sibling = next(iter(step.client_paths.values()))
+    plain = sibling.with_name(f"o.ib.dop{clients}.{number}")
     path = next((path for path in (plain, Path(f"{plain}.gz")) if path in problems), plain)
-    problem = problems.get(path, Problem(path, "it is not there"))
-    more = f", nor is anything of {missing - 1} more of {clients} clients" if missing > 1 else ""
+    problem = problems.get(path, Problem(path, "it is missing"))
+    more = f", like the output of {missing - 1} more of {clients} clients" if missing > 1 else ""
     problems[path] = replace(problem, reason=f"{problem.reason}{more}: {source}")
 
 
@@ -176,12 +176,12 @@ def _published_cells(name: str, step: ArchivedStep) -> Iterator[Cell]:
 
 @dataclass(frozen=True)
 class StepOfRun:
-    """The step that a slice is of."""
+    """The step of a slice."""
 
     run: str
     """The run's name in the archive."""
     tag: str
-    """The run's name in its tables, which may have its size."""
+    """The run's name in its tables, which may include its size."""
     step: str
     """The step's name in the archive."""
     contender: str
@@ -192,7 +192,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
     name, row, result = place.step, step.row, step.result
     main = main_role(name)
     outputs = step.whole_outputs
-    # The time of the slowest client, or else of the script that started them all.
+    # The time of the slowest client, or else of the script that started all clients.
     of_clients = max((output.elapsed for output in outputs), default=None)
     roles: dict[str, RoleUse] = {}
     for role in [main] if main == "index" else dict.fromkeys((main, "insert", "delete")):
@@ -216,7 +216,7 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
         per_operation = _per_operation_of_result(main, result)
     uses: dict[str, Use] = {}
     resident = row.number("rss") if row else None
-    # A Postgres process that was about to end has a size of 0, which is none.
+    # A Postgres process that is exiting has a size of 0.
     if resident is not None and (resident or mode is Mode.COMPAT):
         uses["server"] = {"rss_bytes": round(resident * _BYTES_PER_GB)}
     size = row.number("dbgb1") if row else None
@@ -248,10 +248,10 @@ def slice_of(place: StepOfRun, step: ArchivedStep, mode: Mode) -> Slice | None:
 def _response(
     role: str, main: str, step: ArchivedStep
 ) -> tuple[LatencyUs | None, list[int] | None]:
-    """Return the longest response time, and statements by buckets where a file has counts.
+    """Return the longest response time, and statements by bucket if a file has counts.
 
-    The longest operation of a table's row is that of the step's own role, except while indexes
-    are created: then it is none of the statements that do it.
+    The longest operation in a table's row belongs to the step's own role, except during index
+    creation, where it does not include the creating statements.
     """
     of_clients = known(output.response_times.get(role) for output in step.whole_outputs)
     if histograms := of_clients or known([step.response_times.get(role)]):
@@ -267,7 +267,7 @@ def _response(
 
 
 def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
-    """Add up all clients, each from its own start on; nothing where rows are not of a second."""
+    """Add up all clients, each from its own start; empty if rows are not one second each."""
     least, most = _ABOUT_A_SECOND
     if not all(
         client.unbroken and least <= client.elapsed / len(client.lengths) <= most
@@ -297,7 +297,8 @@ def _per_second(role: str, clients: Sequence[ClientOutput]) -> list[RoleSecond]:
 
 
 def _per_operation_of_row(main: str, row: Row, speed: float) -> dict[str, float]:
-    """Convert a row: its writes are per insert, which beside queries is not the operation."""
+    """Convert a row. Its writes are per insert, which is not the operation of a step with
+    queries."""
     writes, written_kb = row.number("wpi"), row.number("wkbpi")
     if main == "query":
         writes, written_mb = row.number("wps"), row.number("wmbps")
@@ -314,7 +315,7 @@ def _per_operation_of_row(main: str, row: Row, speed: float) -> dict[str, float]
 
 
 def _cell(block: Mapping[str, str], *titles: str) -> str | None:
-    """Return the cell of the first of `titles` that a block of o.res has, if it is a number."""
+    """Return the cell of the first of `titles` in a block of o.res, if it is a number."""
     printed = next((block[title] for title in titles if title in block), "")
     return None if number_of(printed) is None else printed
 
@@ -346,14 +347,14 @@ _OF_BLOCK = {
 }  # fmt: skip
 """Column of o.sum -> its possible titles in a block of o.res."""
 _OF_INSERTS = {"wpi": "w/i", "wkbpi": "wKB/i"}
-"""The same for the block of inserts, whatever the step."""
+"""The same for the block of inserts, in any step."""
 
 
 def _made_row(place: StepOfRun, step: ArchivedStep) -> Row | None:
-    """Make the line of o.sum of its sources, o.res and o.ib; return None where neither is there.
+    """Make the line of o.sum from its sources, o.res and o.ib; return None without either.
 
-    A value that neither of them has is NA: microseconds of CPU per operation, since nothing there
-    says how many CPUs there were, and without o.res all of the hardware.
+    Values that neither has are NA: microseconds of CPU per operation, since the number of CPUs is
+    unknown, and without o.res all of the hardware.
     """
     if not step.has_sources:
         return None
@@ -365,7 +366,7 @@ def _made_row(place: StepOfRun, step: ArchivedStep) -> Row | None:
         longest = [result.longest[role]]
 
     def published(role: str) -> float | None:
-        """Return the published rate, which is that of o.res, cut."""
+        """Return the published rate, which is the rate of o.res, cut."""
         speed = rate(step, role, Mode.COMPAT)
         return speed if speed is None or result is None else float(int(speed))
 

@@ -1,14 +1,14 @@
 """The files of the Insert Benchmark: tables, o.res of a step, and o.ib of a client.
 
 Tables are o.sum (a run's steps), mrg (a step's runs) and rel (relative). The scripts' summary of a
-step, o.res, has a first line with the rates, the hardware per insert and per query (as sb.met),
+step, o.res, has a first line with the rates, the hardware per insert and per query (as in sb.met),
 sizes, the longest statements, and the rates that were exceeded in some percent of the seconds.
 
-o.ib has a header and a row for each second, then the histograms of the response times. A row has
-the rates of its interval, and the rates and counts since the beginning. The scripts around the
-client extract the histograms: o.rt.t.<role> has a line of counts for each client (t1:, t2:, ...),
-one of their sums (sum:) and one of percent (pct:); mrg.<step>.rt.<role> the percentages of each
-run, of which the longest time is read.
+o.ib has a header and a row for each second, then the histograms of response times. A row has the
+rates of its interval, and rates and counts since the beginning. The scripts around the client
+extract the histograms: o.rt.t.<role> has a line of counts for each client (t1:, t2:, ...), one with
+their sums (sum:) and one with percentages (pct:); mrg.<step>.rt.<role> has the percentages of each
+run, and its longest time, which is read.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _read_row(line: str) -> Row | None:
 
 
 def read_steps(lines: Sequence[str]) -> tuple[list[Row | None], list[str]]:
-    """Read a run's steps (o.sum) in the order in which they ran, and the damaged lines.
+    """Read a run's steps (o.sum) in running order, and the damaged lines.
 
-    A damaged line is None among the steps, so that the others keep their places.
+    Damaged lines become None, so that the others keep their positions.
     """
     content = [line for line in lines if line.strip() and not line.startswith(_TITLES)]
     rows = [_read_row(line) for line in content]
@@ -91,7 +91,7 @@ def read_groups(lines: Sequence[str]) -> tuple[list[list[Row]], list[str]]:
 
 
 def row_of_values(values: Mapping[str, float | str | None], tag: str) -> Row:
-    """Print numbers as a row of o.sum; cells stay as they are, and a missing value is NA."""
+    """Format numbers as a row of o.sum; text cells are unchanged, and missing values are NA."""
 
     def cell(column: str) -> str:
         value = values.get(column)
@@ -103,13 +103,13 @@ def row_of_values(values: Mapping[str, float | str | None], tag: str) -> Row:
 
 
 def rate_kept(rates: Iterable[float], share: float) -> float | None:
-    """Return the rate that a share of the seconds reached; the classic p99 is the one of 99%."""
+    """Return the rate that a share of the seconds reached; the classic p99 is for 99%."""
     descending = sorted(rates, reverse=True)
     return descending[max(1, round(share * len(descending))) - 1] if descending else None
 
 
 def merged_row(row: Row) -> Row:
-    """Return a row of o.sum as mrg has it."""
+    """Return a row of o.sum in the format of mrg."""
 
     def merged(column: str, cell: str) -> str:
         if cell not in _WORDS and column in _MERGED_INTEGERS:
@@ -159,12 +159,12 @@ _SIZE = re.compile(r"(?P<of>dbGB|dbdirGB)\t(?P<gb>[\d.]+)(?:\s|$)")
 
 @dataclass
 class StepResult:
-    """One step of one run; values that the file does not have are absent."""
+    """One step of one run; values that the file lacks are absent."""
 
     rows: int
     """Rows inserted, or indexed."""
     seconds: Second
-    """The time from starting the clients to the end of the last."""
+    """The time from starting the clients to the end of the last one."""
     ips: str
     """Rows/s and, below, queries/s of all clients as printed: cut after one decimal."""
     qps: str | None
@@ -174,11 +174,11 @@ class StepResult:
     database_gb: float | None = None
     directory_gb: float | None = None
     longest: dict[str, Second] = field(default_factory=dict)
-    """`insert`, `delete`, `query` -> the longest statement of all clients."""
+    """`insert`, `delete`, `query` -> the longest statement over all clients."""
     exceeded: dict[str, dict[int, int]] = field(default_factory=dict)
-    """`insert`, ... -> percent -> the rate that client 1 exceeded in so many of its seconds."""
+    """`insert`, ... -> percent -> the rate that client 1 exceeded in this share of its seconds."""
     resident_kb: float | None = None
-    """Resident size of the server's process that is listed last."""
+    """Resident size of the server process that is listed last."""
 
 
 def read_result(lines: Sequence[str]) -> StepResult | None:
@@ -227,7 +227,7 @@ _LENGTH, _END, _MAXIMA, _TOTALS = 0, 1, slice(8, 11), slice(11, 14)
 BUCKETS = ("256us", "1ms", "4ms", "16ms", "64ms", "256ms", "1s", "4s", "16s", "gt")
 _HEADER = b"i_sec"
 _COMMAND_LINE = 10_000
-"""Bytes at the beginning of a file that have the command line."""
+"""Number of bytes at the beginning of a file that contain the command line."""
 _ROW = re.compile(rb"(?:(?:\d{1,15}(?:\.\d+)?|\.\d+)(?: |$))+")
 _LARGEST = 1e15
 _RESPONSE_TIMES = re.compile(rb"^(Insert|Delete|Query) rt:([^\n]*)", re.MULTILINE)
@@ -242,14 +242,14 @@ _DECODER = msgspec.json.Decoder(list[float])
 Floats = NDArray[np.float64]
 
 _GAP: Second = 0.5
-"""Distance of a row from the one before it that rounding cannot explain."""
+"""Distance between a row and the preceding one that rounding cannot explain."""
 _CELLS = len(BUCKETS) + 2
-"""Cells of a line of a histogram: the buckets, the longest, the tag."""
+"""Cells of a line of a histogram: the buckets, the longest time, the tag."""
 
 
 @dataclass(frozen=True)
 class ResponseTimes:
-    """A histogram: the statements that took at most as long as each of `BUCKETS` says."""
+    """A histogram: the numbers of statements that took at most the time of each of `BUCKETS`."""
 
     counts: tuple[int, ...]
     longest: Second
@@ -262,7 +262,7 @@ class RoleOutput:
     done: Floats
     """Rows inserted or deleted, or queries, in each interval."""
     longest_us: Floats
-    """The longest statement of each interval."""
+    """The longest statement in each interval."""
     total: int
 
 
@@ -277,15 +277,15 @@ class ClientOutput:
     roles: dict[str, RoleOutput]
     """The work in each of `ROLES`."""
     response_times: dict[str, ResponseTimes]
-    """Role -> its histogram, where the file has one."""
+    """Role -> histogram, if the file has one."""
     rows_per_commit: int | None
-    """Rows of an insert, as of a delete."""
+    """Rows of an insert, and of a delete."""
     unbroken: bool
-    """Whether all of its rows can be read, and each follows the one before."""
+    """Whether all of its rows are readable and consecutive."""
     ended: bool
-    """Whether the client came to its end."""
+    """Whether the client finished."""
     complete: bool
-    """Whether it came to its end, and its last row has all that was inserted."""
+    """Whether it finished, and its last row includes all inserted rows."""
     damage: tuple[str, ...]
     """Damage of the file, in words."""
 
@@ -306,12 +306,12 @@ def read_client(content: bytes) -> ClientOutput | None:
     ended = _ENDED.search(tail) is not None
     missing, inserted = [], roles["insert"].total
     if (total := _TOTALS_AT_END.search(tail)) is not None and int(total[1]) != inserted:
-        missing = [f"{inserted:,} rows inserted by its last row and {int(total[1]):,} by its end"]
-    # Counts only grow, and a row begins where the one before it ended.
+        missing = [f"rows inserted: {inserted:,} in its last row, {int(total[1]):,} in its totals"]
+    # Counts only grow, and a row begins where the preceding one ended.
     gaps = np.abs(np.diff(rows[:, _END], prepend=0) - rows[:, _LENGTH]) > _GAP
     broken = 0 if damaged else int(np.sum(gaps | (done < 0).any(axis=1)))
     response_times: dict[str, ResponseTimes] = {}
-    for title, cells in _RESPONSE_TIMES.findall(tail):  # a line of names, and one of values
+    for title, cells in _RESPONSE_TIMES.findall(tail):  # a line of names and a line of values
         values = known(map(number_of, cells.decode(errors="replace").split()))
         if len(values) == len(BUCKETS) + 1:
             *counts, longest = values
@@ -328,18 +328,18 @@ def read_client(content: bytes) -> ClientOutput | None:
         complete=ended and not missing,
         damage=(
             *([counted(damaged, "damaged row")] if damaged else []),
-            *([f"{counted(broken, 'row')} not following the one before"] if broken else []),
+            *([f"{counted(broken, 'row')} not consecutive"] if broken else []),
             *missing,
         ),
     )
 
 
 def _read_rows(lines: bytes) -> tuple[Floats, int]:
-    """Return the rows, and the number of lines that begin like a row and cannot be read."""
+    """Return the rows, and the number of lines that begin like a row and are unreadable."""
     whole, _, torn = lines.rpartition(b"\n")
     separated = whole.split(b"\n")
     if not torn and {line.count(b"\t") for line in separated} == {len(CLIENT_COLUMNS) - 1}:
-        with suppress(msgspec.DecodeError):  # a cell is something else than a number
+        with suppress(msgspec.DecodeError):  # a cell is not a number
             numbers = np.array(_DECODER.decode(b"[" + whole.translate(_AS_JSON) + b"]"))
             if len(numbers) == len(separated) * len(CLIENT_COLUMNS):
                 rows = numbers.reshape(-1, len(CLIENT_COLUMNS))
@@ -384,5 +384,5 @@ def read_merged(lines: Sequence[str]) -> tuple[dict[str, Second], list[str]]:
 
 
 def _number(cell: str) -> float | None:
-    """Return the number of a bucket or a time; an empty bucket may be an empty cell."""
+    """Return the number of a bucket or a time; an empty cell may be an empty bucket."""
     return number_of(cell) if cell else 0.0

@@ -1,7 +1,7 @@
-"""Comparing files and tables with what they are made of: they may be edited, cut or damaged.
+"""Compare files and tables with their sources: they may have been edited, cut or damaged.
 
-The numbers of the source are used; a difference is a problem of the file. A table that was cut
-lacks tests that its runs have, or rows of a test; it is written whole.
+The numbers of the source are used, and a difference is a problem of the file. A table that was cut
+lacks tests of its runs, or rows of a test; it is written completely.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from slowdust.archive.classic import ClassicTable, Row, file_of, relative_cells, run_of
 from slowdust.archive.files import Cell, differing
-from slowdust.archive.sysbench.counters import RATIOS, Extraction, counters_of, relative
+from slowdust.archive.sysbench.counters import RATIOS, Extraction, convert_counters, relative
 from slowdust.archive.sysbench.names import (
     LOAD_BLOCK,
     block_name,
@@ -52,15 +52,15 @@ from slowdust.wording import counted
 
 @dataclass
 class Published:
-    """The numbers that tables of runs are made of."""
+    """Numbers of runs, the sources of tables."""
 
     rates: dict[tuple[str, str], dict[int | None, str]]
-    """Run and `FileName.common` -> clients -> its rate, as tables have it."""
+    """Run and `FileName.common` -> clients -> rate as in tables."""
     hardware: dict[tuple[str, str], Row]
     """Name of a block and run -> its row of hardware."""
 
     def of_table(self, table: Rates, label: str, run: str) -> Mapping[int | None, str]:
-        """Return the rates of the clients in the table's name, if the runs have these; else all."""
+        """Return the rates at the clients in the table's name if the runs have these; else all."""
         rates = self.rates.get((run, common_of(label, run) or ""), {})
         named = clients_in_name(table.path.name)
         return {named: rates[named]} if named in rates and named else rates
@@ -155,13 +155,13 @@ def check_tables(tables: Tables, published: Published) -> Iterator[Problem]:
             }
             if relative and there not in relative:
                 cells.append((f"{label} of {run}", there, min(relative)))
-        yield from differing(table.path, cells, "the rates of the runs")
+        yield from differing(table.path, cells, "the runs' rates")
     for levels in tables.of_kind(Levels):
         yield from differing(levels.path, _levels(levels, known), "o.met or the runs' files")
 
 
 def _levels(table: Levels, known: Published) -> Iterator[Cell]:
-    """Compare a table that has no numbers of clients with the rates of those that are known."""
+    """Compare a table without numbers of clients with the known rates."""
     for (common, run), there in table.rates.items():
         rates = known.rates.get((run, common), {})
         expected = [rates[clients] for clients in sorted(rates, key=lambda level: level or 0)]
@@ -173,7 +173,7 @@ def _levels(table: Levels, known: Published) -> Iterator[Cell]:
 def _derived(table: Rates, source: Rates) -> list[Cell]:
     expected = source
     if table.base is not None and source.base is None:
-        if set(table.runs) <= set(source.runs):  # .csv has no names
+        if set(table.runs) <= set(source.runs):  # .csv files have no names
             places = [source.columns.index(run) for run in table.runs]
             rows = {label: tuple(row[at] for at in places) for label, row in source.rows.items()}
             expected = Rates(columns=tuple(table.runs), rows=rows)
@@ -213,17 +213,17 @@ def _relative_blocks(table: Hardware) -> Iterator[Cell]:
 
 _MOST_LISTED = 2
 _FEW = 0.1
-"""The part of the tests that a table may lack on purpose: scripts leave out some of warm-up."""
+"""Share of the tests that a table may lack on purpose: scripts skip some warm-ups."""
 CutTables = dict[Path, Sequence[str] | None]
-"""Table that ends too early -> rows of a whole table; empty for all of its runs' tests, None if it
-lacks no test."""
+"""Cut table -> rows of the complete table; empty for all tests of its runs, None if it lacks no
+test."""
 
 
 def find_cut(tables: Tables, published: Published) -> tuple[CutTables, list[Problem]]:
-    """Find the tables that have less than the runs' own files give.
+    """Find the tables that have less than the runs' own files.
 
-    Where the runs are not there, only rows can be missing: those that other tests have. A table
-    of rates may be of some tests on purpose, unless it lacks the last ones.
+    If the runs are missing, only rows that other tests have can be missing. A table of rates may
+    have some tests on purpose, unless it lacks the last ones.
     """
     cut: CutTables = {}
     problems = []
@@ -255,7 +255,7 @@ def find_cut(tables: Tables, published: Published) -> tuple[CutTables, list[Prob
 
 
 def _short(there: set[str], expected: set[str]) -> str:
-    """Return '13 of 36 tests' where many are missing; a few may lack on purpose."""
+    """Return '13 of 36 tests' if many are missing; a few may be missing on purpose."""
     missing = len(expected - there)
     if missing <= _FEW * len(expected):
         return ""
@@ -263,7 +263,7 @@ def _short(there: set[str], expected: set[str]) -> str:
 
 
 def _labels(table: Rates, published: Published) -> list[str]:
-    """Return the rows of a whole table: the tests that all of its runs have at its clients."""
+    """Return the rows of a complete table: the tests that all of its runs have at its clients."""
     mine = {key: levels for key, levels in published.rates.items() if key[0] in table.runs}
     counts = Counter(count for levels in mine.values() for count in levels if count)
     named = clients_in_name(table.path.name)
@@ -336,8 +336,8 @@ def classic_tables(tables: Tables, home: Path, cut: CutTables) -> list[ClassicTa
     ]
 
 
-FROM_JOINED = "counters are those of a joined table: the run's own are not there"
-RELATIVE = "counters are relative to the base's: only a table of relative ones is there"
+FROM_JOINED = "counters are from a joined table: the run's own are missing"
+RELATIVE = "counters are relative to the base's: only a table of relative counters exists"
 _Key = tuple[str, int]
 """`FileName.common` and iteration."""
 _Columns = Sequence[Extraction]
@@ -357,10 +357,10 @@ def use_joined(
     order: Sequence[str],
     records: Sequence[Slice],
 ) -> JoinedTables:
-    """Compare the tables with the runs' counters, or give the records those that they lack.
+    """Compare the tables with the runs' counters, or add counters to records that lack them.
 
-    A table has no names of runs. Which column is whose follows from the runs' own counters, else
-    from how many runs there are; else nothing is made of it. `order` are the names of the
+    A table has no names of runs. Its columns are identified from the runs' own counters, or else
+    from the number of runs; otherwise the table is skipped. `order` has the names of the
     experiment's runs, the base first.
     """
     problems: list[Problem] = []
@@ -371,8 +371,8 @@ def use_joined(
             for iteration, values in test.counters.items():
                 own.setdefault((test.file.common, iteration), {})[run.name] = values
     absolute: dict[tuple[str, _Key], _Columns] = {}
-    # Events that are 1 in all relative tables are those that the machine does not have: they were
-    # published so where they are -1 in all of the tables.
+    # Events that are 1 in all relative tables are missing on the machine: their absolute values
+    # are -1 in all tables.
     in_relative = [column for table in tables if table.relative for column in table.columns]
     values_of = [pair for column in in_relative for pair in column.items()]
     others = {name for name, value in values_of if float(value) != 1} | {*RATIOS}
@@ -400,7 +400,7 @@ def use_joined(
 
 
 def _compared(table: Joined, sources: _Columns) -> Iterator[Problem]:
-    """Compare a table with all sources: with fewer columns it is not known of which."""
+    """Compare a table with all sources; a table with fewer columns cannot be assigned."""
     source = "sb.perf.hw"
     if table.relative:
         base, *others = sources
@@ -417,7 +417,7 @@ def _compared(table: Joined, sources: _Columns) -> Iterator[Problem]:
 
 
 def _sources(columns: _Columns, own: _Columns) -> _Columns:
-    """Return for each column the run's own counters that it is most like, or else itself."""
+    """Return for each column the run's own counters that are most like it, or else the column."""
     left = list(own)
     sources: list[Extraction] = []
     for column in columns:
@@ -430,22 +430,22 @@ def _sources(columns: _Columns, own: _Columns) -> _Columns:
 def _give(
     table: Joined, columns: _Columns, order: Sequence[str], records: Sequence[Slice]
 ) -> str | None:
-    """Give the counters to the slices of the table's test; else return why not, in words."""
+    """Add the counters to the slices of the table's test, or return why not, in words."""
     if len(columns) != len(order):
-        return f"which of {counted(len(order), 'run')} its columns are of is not known"
+        return f"its columns cannot be assigned to {counted(len(order), 'run')}"
     by_run: dict[str, list[tuple[Slice, Printed]]] = {}
     for record in records:
         printed = record.printed
         if printed and (printed.counters is None or {FROM_JOINED, RELATIVE} & {*printed.notes}):
             by_run.setdefault(run_of(record), []).append((record, printed))
     if not by_run:
-        return "counters of 10 s, and no rate to divide them by"
+        return "counters for 10 s without a rate to divide them by"
     if any(len(several) > 1 for several in by_run.values()):
-        return "of which number of clients it is, is not known"
+        return "its number of clients is unknown"
     for run, values in zip(order, columns, strict=True):
         for record, printed in by_run.get(run, []):
             if printed.counters is None:
-                printed.counters = counters_of(values, record.qps, run)
+                printed.counters = convert_counters(values, record.qps, run)
                 printed.notes.append(RELATIVE if table.relative else FROM_JOINED)
                 if table.relative:
                     printed.counters.relative_to = order[0]

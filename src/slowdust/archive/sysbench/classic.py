@@ -1,8 +1,8 @@
-"""The classic files of sysbench's runs: of imported ones as published, of measured ones alike.
+"""The classic files of sysbench's runs: as published for imported runs, alike for measured ones.
 
-Of what was measured here, a rate is what Slowdust calls one: transactions/s, and for scan thousands
-of rows/s of all clients. Hardware per operation is that of the whole host, as in the classic
-tables, over exactly the measured windows.
+For measured experiments a rate is transactions/s as in Slowdust, and for scan thousands of rows/s
+over all clients. Hardware per operation is for the whole host, as in the classic tables, over
+exactly the measured windows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Files = dict[Path, str]
 def published_files(manifest: Manifest, slices: Sequence[Slice]) -> Files:
     """Return the files of runs, and the tables that the archive has.
 
-    Of a kind of tables that it has none of, one has everything.
+    If it has no table of some kind, one table of everything is written.
     """
     results = [(record, classic) for record in slices if (classic := classic_of(record))]
     files = _run_files(results)
@@ -111,10 +111,10 @@ def _labels(table: ClassicTable, results: Results) -> list[str]:
 
 
 def _rates(table: ClassicTable, runs: Sequence[str], results: Results, units: set[str]) -> Rates:
-    """Return the rates of `runs`, the absolute ones if there are no `units`.
+    """Return the rates of `runs`; the absolute rates if `units` is empty.
 
-    Labels do not say whether the tables had a primary key: where a run has both, its name says
-    which of them is meant.
+    Labels do not show whether the tables had a primary key; if a run has both, its name
+    determines which one is meant.
     """
     named = clients_in_name(table.tag)
     levels = Counter(
@@ -124,7 +124,7 @@ def _rates(table: ClassicTable, runs: Sequence[str], results: Results, units: se
     of_test = Counter((classic.file, record.place.clients) for record, classic in results)
 
     def rank(result: tuple[Slice, Classic]) -> tuple[bool, bool, int, int]:
-        """Return a key by which results at the table's number of clients are the last."""
+        """Return a sort key that puts results at the table's number of clients last."""
         record, classic = result
         count = record.place.clients
         return count == named, count == usual, of_test[classic.file, count], count
@@ -158,7 +158,7 @@ def _files_of(kind: str, table: Rates, tag: str, folder: Path) -> Files:
 
 
 def _relative_table(table: ClassicTable, results: Results) -> Files:
-    """Write the two files of relative rates, and those of absolute ones where these are known."""
+    """Write the two files of relative rates, and of absolute rates if these are known."""
     base, *runs = table.runs
     folder = Path(table.folder)
     absolute = _rates(table, table.runs, results, set())
@@ -184,7 +184,7 @@ def _hardware_table(table: ClassicTable, results: Results) -> Files:
             rows.setdefault(_block(record, classic.file), {})[classic.run] = row
     text = ""
     for name in table.rows or rows:
-        # The rows after the first may be of another number of clients.
+        # The rows after the first may have another number of clients.
         other = table.others.get(name, name)
         files = [(other if place else name, run) for place, run in enumerate(table.runs)]
         block = [rows[file][run] for file, run in files if run in rows.get(file, {})]
@@ -258,7 +258,7 @@ def _row(result: Result, column: str, slices: Sequence[Slice], cpus: float | Non
     percent = None
     if "host_cpu_us" in use and cpus is not None:
         percent = use["host_cpu_us"] * _PERCENT_S_PER_US / cpus
-    # The operation of scan is a whole table: these are the operations in a thousand rows.
+    # The operation of scan is a whole table: this is the number of operations in a thousand rows.
     operations = 1.0
     if result.unit == _ROWS:
         wanted = (result.test, result.clients, result.contender)

@@ -1,7 +1,8 @@
-"""The number of clients, where the files of a run or a table do not say it.
+"""The number of clients of a run or a table whose files lack it.
 
-A test without one has that of the other runs of the same test; else that of most tests of the run,
-but for point-query.warm, which ran with a client for each table. Some only names of files have.
+A test without one gets the number of other runs of the same test, or else of most tests of the run.
+The exception is point-query.warm, which ran with a client for each table. Some numbers are only in
+file names.
 """
 
 from __future__ import annotations
@@ -19,17 +20,15 @@ from slowdust.benchmarks.sysbench import LOAD
 from slowdust.text import beginning, readable
 from slowdust.wording import counted
 
-NOT_KNOWN = (
-    "the number of clients is not known (sb.met has it, or names: dop40, 40u): give --clients"
-)
+NOT_KNOWN = "the number of clients is in neither sb.met nor a name (dop40, 40u): give --clients"
 _MOST_LISTED = 3
 TestRun = tuple[str, str, int]
-"""Run, test as the names of files have it (or `LOAD`), clients."""
+"""Run, test as in file names (or `LOAD`), clients."""
 
 
 @dataclass(frozen=True)
 class NamedClients:
-    """A number of clients that only a name tells, and that name: 'the directory dop8'."""
+    """A number of clients that only a name has, and that name: 'the directory dop8'."""
 
     count: int
     source: str
@@ -41,17 +40,17 @@ def notes_of_names(named: set[NamedClients]) -> list[str]:
         sources = sorted(clients.source for clients in named if clients.count == count)
         listed = beginning(sources, _MOST_LISTED)
         lines.append(
-            f"{counted(count, 'client')}, by the name of {listed} (--clients overrides it)"
+            f"{counted(count, 'client')}, from the name of {listed} (--clients overrides it)"
         )
     return lines
 
 
 class _Clients:
-    """The user's number, or else that in the names of directories."""
+    """The user's number, or else the number in the names of directories."""
 
     def __init__(self, directory: Directory, given: int | None) -> None:
         self.named: set[NamedClients] = set()
-        """Numbers that only names told."""
+        """Numbers that only names have."""
         self.given = given
         self._directories = [
             NamedClients(count, f"the directory {readable(path.name)}")
@@ -60,7 +59,7 @@ class _Clients:
         ]
 
     def otherwise(self, *nearer: NamedClients) -> int | None:
-        """Return the number where no file tells; `nearer` names count more than directories'."""
+        """Return the number if no file has it; `nearer` names precede directories."""
         if self.given is not None:
             return self.given
         for named in (*nearer, *self._directories):
@@ -70,7 +69,7 @@ class _Clients:
 
 
 class RunClients(_Clients):
-    """The clients of the tests of runs; it notes its assumptions."""
+    """The clients of the tests of runs, with notes on assumptions."""
 
     def __init__(
         self, directory: Directory, runs: Sequence[RunDirectory], given: int | None
@@ -91,7 +90,7 @@ class RunClients(_Clients):
         return list(self._assumed)
 
     def of(self, run: RunDirectory, test: ArchivedTest) -> int | None:
-        """Return the number of clients of a test; None where nothing tells."""
+        """Return the number of clients of a test; None if unknown."""
         if test.dop:
             return test.dop
         levels = None if test.is_load else self._levels.get(test.file.common)
@@ -103,21 +102,21 @@ class RunClients(_Clients):
             return run.dop or self.otherwise()
         count, why = run.tables, "one for each table"
         if count is None:
-            count, why = run.dop or self.otherwise(), "like other tests, though it may be another"
+            count, why = run.dop or self.otherwise(), "as in other tests, which is a guess"
         if count is not None:
-            sentence = f"{test.file.suffix}: taken to be at {counted(count, 'client')}, {why}"
+            sentence = f"{test.file.suffix}: assumed to have {counted(count, 'client')}, {why}"
             self._assumed[sentence] = None
         return count
 
 
 class TableClients(_Clients):
-    """The clients of the rows of tables; `known` are tests whose clients files tell."""
+    """The clients of the rows of tables; `known` are tests whose clients are in files."""
 
     def __init__(self, directory: Directory, known: Iterable[TestRun], given: int | None) -> None:
         super().__init__(directory, given)
         self._loads: list[int] = []
         self._levels: dict[str, dict[str, set[int]]] = {}
-        """Test as the names of files have it -> run -> its numbers of clients."""
+        """Test as in file names -> run -> its numbers of clients."""
         for run, test, count in known:
             if test == LOAD:
                 self._loads.append(count)
@@ -125,9 +124,9 @@ class TableClients(_Clients):
                 self._levels.setdefault(test, {}).setdefault(run, set()).add(count)
 
     def of(self, path: Path, runs: Collection[str], common: str) -> int | None:
-        """Return the number of clients of a test in a table of `runs`; None where nothing tells.
+        """Return the number of clients of a test in a table of `runs`; None if unknown.
 
-        A table is of one number, that of most of its tests, but for tests that no run has so.
+        A table has the number of most of its tests, except for tests that no run has at it.
         """
         if common not in self._levels:
             return self._of_table(path)
@@ -138,12 +137,12 @@ class TableClients(_Clients):
         return usual if usual in levels else usual_clients(levels)
 
     def of_load(self, path: Path, of_rows: Iterable[int]) -> int | None:
-        """Return that of other loads, else of most tests and rows: the load itself has none."""
+        """Return the number of other loads, else of most tests and rows: loads have no number."""
         counts = Counter(self._loads or [*of_rows, *self._counted(self._levels, ()).elements()])
         return usual_clients(counts) if counts else self._of_table(path)
 
     def _counted(self, tests: Iterable[str], runs: Collection[str]) -> Counter[int]:
-        """Count the clients of tests of `runs`; of all runs where these have none."""
+        """Count the clients of tests of `runs`, or of all runs if these have none."""
         levels = [(run, counts) for test in tests for run, counts in self._levels[test].items()]
         mine = Counter(count for run, counts in levels if run in runs for count in counts)
         return mine or Counter(count for _, counts in levels for count in counts)

@@ -1,7 +1,7 @@
-"""The output of `perf stat` next to a test (sb.perf.hw): groups of counters, 10 s each.
+"""The output of `perf stat` during a test (sb.perf.hw): groups of counters, 10 s each.
 
-A counter that the machine does not have is -1 in the classic files, and absent here. What is read
-is per 10 s; per query it has to be divided by the rate.
+A counter that the machine lacks is -1 in the classic files, and absent here. The values are for
+10 s; divide them by the rate to get values per query.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from slowdust.text import collation, is_number
 
 NOT_SUPPORTED = "-1"
 _INFINITE = "INF"
-"""The relative value where the base is 0."""
+"""The relative value if the base is 0."""
 LAST = "faults"
-"""The event that ends an iteration that was completed."""
+"""The event that ends a complete iteration."""
 _SECONDS = 10
-"""Seconds that each group of counters counted."""
+"""Seconds for which each group of counters counted."""
 _NAMES = (
     "cycles", "GHz", "bus-cycles", "instructions", "ipc", "branches", "branch-misses",
     "branch-miss-pct", "cache-references", "cache-misses", "cache-miss-pct",
@@ -42,26 +42,27 @@ RATIOS = {
     "iTLB-load-miss-pct": "iTLB-load-misses",
     "L1-icache-load-miss-pct": "L1-icache-loads-misses",
 }
-"""Ratios by themselves, whatever the rate -> event in whose remark they are."""
+"""Ratios that are independent of the rate -> event whose remark has the ratio."""
 _EVENTS = {"migratons": "migrations", **RATIOS}
 _VALUE, _REMARK = 0, 3
 """Fields of the line of an event."""
 _ONE_PROCESS = frozenset({"postgres", "orioledb"})
-"""DBMS with a process for each connection, of which perf watched one."""
+"""DBMS with a process for each connection; perf observed one process."""
 Extraction = Mapping[str, str]
 """Counter -> value as printed."""
 
 
 def extract(lines: Sequence[str]) -> dict[str, str]:
-    """Return the counters as text, in the order of the extraction (.raw); `NOT_SUPPORTED` stays.
+    """Return the counters as text, in the order of the extraction (.raw), including
+    `NOT_SUPPORTED`.
 
-    Only the first line of an event counts; an event without a line has no entry.
+    Only the first line of an event is used; an event without a line is absent.
     """
     lines_of_events: dict[str, list[str]] = {}
     for line in lines:
         row = line.replace("<not supported>", NOT_SUPPORTED, 1).split()
         if len(row) > 1 and not line.rstrip().endswith("seconds time elapsed"):
-            # The event's name comes after the unit that a clock has.
+            # The event's name follows the unit, which only a clock has.
             name = row[2] if row[1] in ("msec", "nsec") and len(row) > 2 else row[1]
             lines_of_events.setdefault(name, row)
     values = {}
@@ -73,8 +74,8 @@ def extract(lines: Sequence[str]) -> dict[str, str]:
     return values
 
 
-def counters_of(values: Extraction, rate: float, run: str) -> Counters:
-    """Return the events per operation, and the ratios; without those that are not supported."""
+def convert_counters(values: Extraction, rate: float, run: str) -> Counters:
+    """Return the supported events per operation, and the ratios."""
     numbers = {
         name: float(value)
         for name, value in values.items()
@@ -103,8 +104,8 @@ def sorted_(values: Extraction) -> str:
 def joined(contenders: Sequence[Extraction]) -> tuple[str, str]:
     """Write the files join.abs and join.rel: a line for each counter that all contenders have.
 
-    In join.rel it is each value / the first contender's. Two counters that are both missing are
-    1.000 there.
+    join.rel has each value / the first contender's. If both are missing on the machine, it is
+    1.000.
     """
     base, *others = contenders
     common = [name for name in base if all(is_number(each.get(name, "")) for each in contenders)]
@@ -118,7 +119,7 @@ def joined(contenders: Sequence[Extraction]) -> tuple[str, str]:
 
 
 def relative(values: Extraction, base: Extraction) -> dict[str, str]:
-    """Return each value / the base's, as published; where that is 0 there is none."""
+    """Return each value / the base's, as published; absent if the base's is 0."""
     return {
         name: f"{float(value) / float(base[name]):.3f}"
         for name, value in values.items()
@@ -127,10 +128,10 @@ def relative(values: Extraction, base: Extraction) -> dict[str, str]:
 
 
 def read_joined(lines: Sequence[str], *, name_at: int) -> tuple[list[dict[str, str]], list[str]]:
-    """Read the counters of each column of a joined table, and the lines that are no part of it.
+    """Read the counters of each column of a joined table, and the lines outside of the table.
 
-    The name is in the first cell of a line of join.abs, and in the last (-1) of one of join.rel.
-    Most lines have a value for each column. `INF`, where the base had 0, is left out.
+    The name is in the first cell of a line of join.abs, and in the last (-1) of join.rel. Most
+    lines have a value for each column. `INF`, for a base of 0, is skipped.
     """
     split = [(line, line.split()) for line in lines if line.strip()]
     names = [cells.pop(name_at) for _, cells in split]
@@ -152,12 +153,12 @@ def read_raw(lines: Sequence[str]) -> dict[str, str]:
     """Read the counters of a file .raw or .sorted, in the order of the extraction.
 
     Raises:
-        ValueError: a line is none of such a file.
+        ValueError: a line is not a counter.
     """
     values = {}
     for line in lines:
         name, tab, value = line.partition("\t")
         if not tab or name not in _NAMES or not is_number(value):
-            raise ValueError(f"no counter: {line[:40]!r}")
+            raise ValueError(f"not a counter: {line[:40]!r}")
         values[name] = value
     return {name: values[name] for name in _NAMES if name in values}

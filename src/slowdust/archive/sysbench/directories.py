@@ -1,15 +1,15 @@
-"""Directories of archived results: the experiments that lie in them, and their files.
+"""Directories of archived results: the experiments in them, and their files.
 
-A directory is a run's if it has files of runs; the experiment is the directory that holds it. A
-summary table belongs to the experiment of its directory, or of one above that names the same runs.
+A directory with files of runs is a run's; the directory that contains it is the experiment. A
+summary table belongs to the experiment of its directory, or of one above that has the same runs.
 
-Run directories and experiments that are copies of another one next to them, as backups are, are
-left out. A copy has the other's name with a suffix, and no result that the other one has not: to
-the last digit, two measurements are never the same.
+Run directories and experiments that are copies of their neighbours, such as backups, are skipped. A
+copy has the other's name with a suffix, and no result that the other lacks: two measurements never
+agree to the last digit.
 
-Tables that have other rates for the same tests of the same runs (`qps.abs.io.tsv` and
-`qps.abs.mem.tsv`) were measured under other conditions: each set becomes an experiment of its own.
-A ratio of one rate to a rate of the other set would compare the conditions.
+Tables with different rates for the same tests of the same runs (`qps.abs.io.tsv` and
+`qps.abs.mem.tsv`) were measured under different conditions. Each set becomes an experiment of its
+own: ratios between the sets would compare the conditions.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ from slowdust.archive.sysbench.tables import (
     is_table,
     take_tables,
 )
-from slowdust.exchange import ForeignKind, Problem, around, name_of
+from slowdust.exchange import ForeignKind, Problem, around, name_experiment
 from slowdust.text import readable
 from slowdust.wording import listing
 
 _ALIKE = 0.01
-"""Relative difference of rates that may be rounding or a hand's: two runs rarely come so close."""
+"""Relative difference of rates that may come from rounding or editing; two runs rarely get so
+close."""
 _Cells = Mapping[tuple[str, str, str], Mapping[int | None, str]]
-"""Run that the rates are relative to (or none), run and `FileName.common` -> clients -> rate."""
+"""Run that the rates are relative to (or ''), run and `FileName.common` -> clients -> rate."""
 
 
 @dataclass
@@ -54,23 +55,23 @@ class Directory:
     """An experiment's directory."""
 
     path: Path
-    """The resolved path: one directory has one, however it is spelled."""
+    """The resolved path, which is the same for all spellings."""
     name: str
     around: list[Path]
     """The directory, and those around it whose names count, too: see `exchange.around`."""
     whole: bool
-    """Whether all of it was given to the import, not only runs of it."""
+    """Whether the import got the whole directory, and not only runs in it."""
     runs: dict[Path, list[str]] = field(default_factory=dict)
     """Run directory -> names of its files."""
     tables: Tables = field(default_factory=Tables)
     assumed: list[str] = field(default_factory=list)
     """Sentences on the names that were assumed for columns without names."""
     condition: str = ""
-    """The words that tell its tables from those of other conditions in the same directory."""
+    """Words that distinguish its tables from tables of other conditions in the directory."""
 
     @property
     def problems(self) -> list[Problem]:
-        """Problems of files that are no part of a run."""
+        """Problems of files outside of runs."""
         return self.tables.problems
 
     @property
@@ -79,19 +80,19 @@ class Directory:
 
     @property
     def known_runs(self) -> set[str]:
-        """Names of runs that its directories and tables have."""
+        """Names of runs from its directories and tables."""
         return self.run_names | self.tables.runs
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing in it to make an experiment of."""
+        """Whether it has nothing for an experiment."""
         return not (self.runs or self.tables.with_results)
 
 
 def scan(roots: Iterable[Path], foreign: ForeignKind, packed: Packed) -> list[Directory]:
-    """Return the experiments below `roots`, and the files that are no part of one.
+    """Return the experiments below `roots`, and the files outside of experiments.
 
-    Files outside of all experiments are in a directory that is `empty`. A run directory that is
+    Files outside of experiments are in a directory that is `empty`. A run directory that is
     `packed` belongs to the directory with its archive.
     """
     directories: dict[Path, Directory] = {}
@@ -102,7 +103,7 @@ def scan(roots: Iterable[Path], foreign: ForeignKind, packed: Packed) -> list[Di
         is_run = any(name.startswith("sb.") and parse_file(name) is not None for name in names)
         home = place.parent if is_run else place
         if home not in directories:
-            title, whole = name_of(home, root), home.is_relative_to(root)
+            title, whole = name_experiment(home, root), home.is_relative_to(root)
             directories[home] = Directory(home, title, around(home, root), whole)
         tables = directories[home].tables
         named = [name for name in names if not name.startswith("sb.") and is_table(name)]
@@ -131,12 +132,12 @@ def arrange(directories: Sequence[Directory], runs: Mapping[Path, RunDirectory])
 
 @dataclass
 class _Condition:
-    """Rates that may be of one condition, and the tables that have them."""
+    """Rates that may be from one condition, and the tables with them."""
 
     words: list[str] = field(default_factory=list)
     """The words in the names of its first table and its directories."""
     own: frozenset[tuple[str, str, str]] = frozenset()
-    """The keys of the rates in the runs' own files, if it is theirs."""
+    """The keys of the rates in the runs' own files, if they are from this condition."""
     rates: dict[tuple[str, str, str], dict[int | None, str]] = field(default_factory=dict)
     tables: list[Table] = field(default_factory=list)
 
@@ -145,9 +146,9 @@ class _Condition:
             self.rates[key] = {**by_clients, **self.rates.get(key, {})}
 
     def likeness(self, cells: _Cells) -> int | None:
-        """Return how many rates are the same; None if more of them differ.
+        """Return the number of rates that agree; None if more of them differ.
 
-        No rate is taken from a table of which the runs' own files have all.
+        A table whose rates are all in the runs' own files always agrees, since it is not used.
         """
         found: Counter[bool] = Counter()
         for key, by_clients in cells.items():
@@ -166,10 +167,11 @@ class _Condition:
 
 
 def _by_condition(directory: Directory, runs: Sequence[RunDirectory]) -> list[Directory]:
-    """Return the directory with the tables of its runs' condition, and one for each other.
+    """Return the directory with the tables of its runs' condition, and one for each other
+    condition.
 
-    Where no run has a rate, the first table's condition is the first. Everything without rates
-    stays with the first, but for other tables that have more words in common with another.
+    If no run has a rate, the first table's condition is the first. Tables without rates stay with
+    the first condition, unless they have more words in common with another.
     """
 
     def words_of(table: Table) -> list[str]:
@@ -182,7 +184,7 @@ def _by_condition(directory: Directory, runs: Sequence[RunDirectory]) -> list[Di
         conditions.append(_Condition(own=frozenset(own)))
         conditions[0].learn(own)
     homes: dict[int, int] = {}
-    """Id of a table -> the place of its condition."""
+    """Id of a table -> index of its condition."""
     for table in (*tables.rates, *tables.relative, *tables.of_kind(Hardware)):
         words, cells = words_of(table), _cells_of_table(table)
         likeness = {
@@ -215,8 +217,8 @@ def _by_condition(directory: Directory, runs: Sequence[RunDirectory]) -> list[Di
         if place:
             files = listing([table.path.name for table in conditions[place].tables])
             directory.assumed.append(
-                f"{files}: other rates of the same tests, so of another condition: imported by "
-                f"itself, under a name that ends with '-{title}'"
+                f"{files}: rates of the same tests differ, so the conditions differed: imported "
+                f"separately, under a name that ends with '-{title}'"
             )
     return parts
 
@@ -227,13 +229,13 @@ def _titles(conditions: Sequence[_Condition]) -> list[str]:
     titles = []
     for number, condition in enumerate(conditions, start=1):
         words = [word for word in condition.words if word not in common]
-        told = "-".join(words) or ("" if number == 1 else str(number))
-        titles.append("" if condition.own else told)
+        distinct = "-".join(words) or ("" if number == 1 else str(number))
+        titles.append("" if condition.own else distinct)
     return titles
 
 
 def _cells_of_table(table: Table) -> _Cells:
-    """Return the rates of a table; those of 0 say nothing."""
+    """Return the rates of a table, without rates of 0."""
     found: list[tuple[tuple[str, str, str], int | None, str]] = []
     if isinstance(table, Rates):
         clients = clients_in_name(table.path.name)
@@ -252,7 +254,7 @@ def _cells_of_table(table: Table) -> _Cells:
 
 
 def _cells_of_runs(runs: Sequence[RunDirectory]) -> _Cells:
-    """Return the published rates of runs, but of scan, which has two rules."""
+    """Return the published rates of runs, except scan, which has two rules."""
     cells: dict[tuple[str, str, str], dict[int | None, str]] = {}
     for run in runs:
         for test in run.tests.values():
@@ -263,7 +265,7 @@ def _cells_of_runs(runs: Sequence[RunDirectory]) -> _Cells:
 
 
 def _joined(directories: Sequence[Directory]) -> list[Directory]:
-    """Join tables below an experiment that name its runs with it, and files that are no table."""
+    """Merge tables below an experiment that have its runs, and stray files, into it."""
 
     def is_part(directory: Directory, other: Directory) -> bool:
         if directory.empty:
@@ -288,25 +290,25 @@ def _joined(directories: Sequence[Directory]) -> list[Directory]:
 def _name_columns(
     tables: Tables, around: Sequence[tuple[Tables, Collection[str]]]
 ) -> Iterator[str]:
-    """Name the columns of tables that have no names, as .csv; yield sentences on what was assumed.
+    """Name the columns of tables without names, such as .csv; yield sentences on assumptions.
 
-    `around` has the tables and the names of the run directories of the directories to look at for
-    as many runs, the nearest first, and in each of them tables before run directories. Where there
-    are none, a column is its number.
+    `around` has the tables and the names of run directories of the directories to search for the
+    same number of runs, the nearest first; in each, tables precede run directories. If nothing
+    matches, columns are numbered.
     """
     for table in (*tables.rates, *tables.relative):
         if table.named:
             continue
-        width, why = len(table.runs), "numbered here"
+        width, why = len(table.runs), "so they are numbered"
         base = [] if table.base is None else [table.base]
         runs: Sequence[str] = [*base, *(f"col-{n}" for n in range(1, width + 1 - len(base)))]
         for others, directories in around:
             alike = [each for each in others.of_runs if each.named and len(each.runs) == width]
             if alike:
-                runs, why = alike[0].runs, f"taken to be those of {alike[0].path.name}"
+                runs, why = alike[0].runs, f"assumed to be as in {alike[0].path.name}"
             elif len(directories) == width:
                 runs = sorted(directories, key=order_of_runs)
-                why = "taken to be the run directories, the oldest version first"
+                why = "assumed to be the run directories, the oldest version first"
             else:
                 continue
             table.named = True
@@ -318,7 +320,7 @@ def _name_columns(
 def _without_copies(
     directories: Sequence[Directory], runs: Mapping[Path, RunDirectory]
 ) -> list[Directory]:
-    """Return the directories without copies; each copy is a problem of what it is a copy of."""
+    """Return the directories without copies; a copy is a problem of its original."""
     rates = {
         path: {
             key: (test.output, test.load, test.met, test.rates.get("r.qps"))
@@ -349,7 +351,7 @@ def _without_copies(
         )
 
     def copy(path: Path, original: Path) -> Problem:
-        return Problem(path, f"a copy of {readable(original.name)}, which is used")
+        return Problem(path, f"a copy of {readable(original.name)}; the original is used")
 
     for directory in directories:
         for path in sorted(directory.runs, key=lambda path: len(path.name), reverse=True):

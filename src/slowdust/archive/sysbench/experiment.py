@@ -53,7 +53,7 @@ from slowdust.archive.sysbench.slices import (
     RATE_OF_ONE_THREAD,
     Reading,
     TableRows,
-    leave_out_hardware_of_all_threads,
+    drop_hardware_of_all_threads,
     slice_of,
     slice_of_row,
 )
@@ -98,10 +98,10 @@ def make_experiment(
     scan_rule: ScanRule | None,
     given_clients: int | None,
 ) -> ImportedExperiment | None:
-    """Make an experiment of the files of a directory.
+    """Make an experiment from the files of a directory.
 
-    None where they have no result; the problems of `directory` tell why. The user's rule of scan's
-    rate, and clients of tables that do not tell, may be given.
+    None if they have no result; the problems of `directory` give the reason. `scan_rule` and
+    `given_clients` are the user's options, if given.
     """
     titles = titles_of(_order(directory, runs))
     rank = list(titles.values())
@@ -117,7 +117,7 @@ def make_experiment(
     joined = use_joined(directory.tables.of_kind(Joined), runs, list(titles), records)
     if mode is Mode.CLEAN:
         for record in records:
-            leave_out_hardware_of_all_threads(record)
+            drop_hardware_of_all_threads(record)
     unknown = [Problem(directory.path / table, NOT_KNOWN) for table in sorted(rows.without_clients)]
     directory.problems.extend([*rows.problems, *unknown, *joined.problems])
     if not records:
@@ -138,7 +138,7 @@ def make_experiment(
         "kernel": sorted({probe.kernel for probe in probes if probe.kernel}),
         "CPUs": [str(cpus)] if cpus else [],
     }
-    columns = "join*: columns without names, taken to be the runs in their order"
+    columns = "join*: columns without names, assumed to be the runs in order"
     tests = _tests(directory, records)
     manifest = Manifest(
         schema=PRINTED_SCHEMA,
@@ -183,15 +183,15 @@ def make_experiment(
 
 
 def _joined_alone(directory: Directory) -> list[Problem]:
-    """Return the problems of tables of counters that belong to no result."""
+    """Return the problems of tables of counters without results."""
     joined = directory.tables.of_kind(Joined)
-    return [Problem(table.path, "there are neither runs nor rates beside it") for table in joined]
+    return [Problem(table.path, "there are neither runs nor rates for it") for table in joined]
 
 
 def _order(directory: Directory, runs: Sequence[RunDirectory]) -> list[str]:
-    """Return the runs by version, the base first; those of one version as the first table has them.
+    """Return the runs by version, the base first; runs of one version as in the first table.
 
-    Where only relative rates are known, the base is the run that they are relative to.
+    If only relative rates are known, the base is the run that they are relative to.
     """
     tables = directory.tables
     columns = [table.runs for table in tables.of_runs]
@@ -210,9 +210,9 @@ def _of_runs(
     reading: Reading,
     clients: RunClients,
 ) -> list[tuple[Slice, Cpu | None]]:
-    """Return slices, and the sums of vmstat where its clean means count, or would count.
+    """Return slices, each with the sums of vmstat if its clean means are used, or could be.
 
-    They do for tests that have its samples in all of their runs, also those of tables.
+    They are used for tests with samples in all of their runs, including runs in tables.
     """
     sampled = {(run.name, *key) for run in runs for key, test in run.tests.items() if test.cpu}
     there = {(run.name, *key) for run in runs for key in run.tests}
@@ -256,7 +256,7 @@ def _of_tables(
 
 
 def _tests(directory: Directory, records: Sequence[Slice]) -> list[str]:
-    """Return the tests in the order in which they ran, or else in that of the tables of rates."""
+    """Return the tests in running order, or else in the order of the tables of rates."""
     files = {
         (file, record.place.test) for record in records if (file := file_of(record)) is not None
     }
@@ -310,7 +310,7 @@ def _imported(
 def _differences(
     runs: Sequence[RunDirectory], probed: Sequence[tuple[str, Cpu]], reading: Reading
 ) -> list[str]:
-    """Return sentences on how the clean numbers differ from the published ones."""
+    """Return sentences on the differences between clean and published numbers."""
     compat = reading.mode is Mode.COMPAT
     sentences = []
     typical = []
@@ -322,8 +322,8 @@ def _differences(
         claim = "clean numbers would be higher" if compat else "higher than published"
         tests = counted(len({test for test, _ in probed}), "test")
         sentences.append(
-            f"{claim}: cpu/o {typical[0]} and cs/o {typical[1]} in {tests}, because vmstat's "
-            "repeated headers count as idle seconds in the published means"
+            f"{claim}: cpu/o {typical[0]} and cs/o {typical[1]} in {tests}, because the published "
+            "means count vmstat's repeated headers as idle seconds"
         )
     ratios = []
     for run in runs:
@@ -336,8 +336,8 @@ def _differences(
                     ratios.append(clean / published.value)
     if ratios:
         sentences.append(
-            f"the rate of scan {'would be' if compat else 'is'} of all threads: "
-            f"{median(ratios):.1f} times the published one, which is of one thread"
+            f"the rate of scan {'would be' if compat else 'is'} over all threads: "
+            f"{median(ratios):.1f} times the published rate, which is for one thread"
         )
     missing = {
         name
@@ -349,14 +349,14 @@ def _differences(
     }
     if missing:
         sentences.append(
-            "counters of -1, which the machine does not have and whose published ratio of 1.000 "
-            f"says nothing, are left out: {', '.join(sorted(missing))}"
+            "counters of -1, which the machine lacks and whose published ratio of 1.000 is "
+            f"meaningless, are skipped: {', '.join(sorted(missing))}"
         )
     return sentences
 
 
 def _notes_of_scan(records: Sequence[Slice], rules: ScanRules) -> list[str]:
-    """Return the rules by which rates of scan were published, and the units they have here."""
+    """Return the rules of published rates of scan, and the units used here."""
     scans = [record for record in records if record.place.test.startswith(f"{SCAN}.")]
     absolute = [record for record in scans if not is_relative(record.unit)]
     if not absolute:
@@ -368,7 +368,7 @@ def _notes_of_scan(records: Sequence[Slice], rules: ScanRules) -> list[str]:
     for rule, same in by_rule.items():
         of_runs = f" of {beginning(same, _MOST_LISTED)}" if len(by_rule) > 1 else ""
         why = max(map(rules, same), key=lambda choice: choice.sure).why
-        clauses.append(f"published rates{of_runs} are of {rule}, {why}")
+        clauses.append(f"published rates{of_runs} are for {rule}, {why}")
     units = sorted({record.unit for record in absolute})
     return [f"scan: {'; '.join(clauses)}; here in {' and '.join(units)}"]
 
@@ -385,7 +385,7 @@ def _notes_of_groups(records: Sequence[Slice]) -> list[str]:
 
 
 def _notes_of_files(runs: Sequence[RunDirectory]) -> list[str]:
-    """Return what is remarkable about files that are used, and the errors that sysbench ignored."""
+    """Return remarks on files that are used, and the errors that sysbench ignored."""
     by_remark: dict[str, list[str]] = {}
     for run in runs:
         for remark, name in run.remarks:
@@ -403,7 +403,7 @@ def _notes_of_files(runs: Sequence[RunDirectory]) -> list[str]:
         tests = beginning(sorted({test_of(test) for test, _ in ignored}), _MOST_LISTED)
         errors = counted(sum(count for _, count in ignored), "error")
         notes.append(
-            f"sysbench ignored {errors} (deadlocks, for instance, after which it repeats the "
+            f"sysbench ignored {errors} (for instance deadlocks, after which it repeats the "
             f"transaction) in {counted(len(ignored), 'result')}: {tests}"
         )
     return notes

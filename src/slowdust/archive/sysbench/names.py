@@ -26,17 +26,17 @@ _OWN_TESTS = {
     "select_random_ranges": "random-ranges",
     "bulk_insert": "bulk-insert",
 }
-"""The tests that sysbench itself has, and how they are called here."""
+"""Test of sysbench -> its name in Slowdust."""
 _WITHOUT_CLIENTS = re.compile(r"sb\..+\.dop0+(?:\.gz)?")
 _CLIENTS = re.compile(r"(?<![^._-])(?:dop(?P<dop>[1-9]\d*)|(?P<users>[1-9]\d*)u)(?![^._-])")
-"""A number of clients in other names: `dop40`, or of whole sets `40u` (users).
+"""A number of clients in other names: `dop40`, or for whole sets `40u` (users).
 
-Others look like it and are not: `c48` are CPUs, `10m` rows in millions.
+Similar names have other meanings: `c48` is CPUs, `10m` rows in millions.
 """
 LOAD_BLOCK = "sb.prepare.met."
-"""The beginning of the name of a block of the load, in a table of hardware."""
+"""Beginning of the name of a block of the load, in a table of hardware."""
 SCAN = "scan"
-"""The test whose published rate is not queries/s."""
+"""The test whose published rate is not in queries/s."""
 _WITH_KEY, _WITHOUT_KEY = ".pk1", ".pk0"
 
 
@@ -51,9 +51,9 @@ class FileName:
     """One of pre, warm, warmpre."""
     range: int
     dop: int | None
-    """Client threads; None where the kind has no such suffix."""
+    """Client threads; None if the name has no such suffix."""
     iteration: int | None
-    """Iteration of the counters of a file `perf.hw`."""
+    """Iteration of the counters in a file `perf.hw`."""
     extraction: str | None
     """Form of an extraction of `perf.hw`: raw, sorted."""
     pk: int = 1
@@ -65,25 +65,24 @@ class FileName:
 
     @property
     def suffix(self) -> str:
-        """The test: `hot-points.pre.range100`; with `.pk0` at its end if the tables lack a key."""
+        """The test: `hot-points.pre.range100`; ends with `.pk0` if the tables lack a key."""
         return test_of(self.common)
 
     @property
     def common(self) -> str:
-        """The test as the names of files of any kind have it: `hot-points.pre.range100.pk1`."""
+        """The test as in file names of any kind: `hot-points.pre.range100.pk1`."""
         return f"{self._with_phase}.range{self.range}.pk{self.pk}"
 
     @property
     def label(self) -> str:
-        """The test as the published tables have it: `scan.warm_range=100`."""
+        """The test as in published tables: `scan.warm_range=100`."""
         return f"{self._with_phase}_range={self.range}"
 
 
 def parse_file(name: str) -> FileName | None:
-    """Parse the name; return None for a file that is none of a run's.
+    """Parse the name; return None for a file that is not a run's.
 
-    A test of sysbench's own name is called as the same test is here: `read-write` for
-    `oltp_read_write`.
+    Sysbench's own names of tests are replaced by Slowdust's: `read-write` for `oltp_read_write`.
     """
     match = _FILE.fullmatch(name)
     if match is None or (test := _our_test(match["test"])) is None:
@@ -101,18 +100,18 @@ def parse_file(name: str) -> FileName | None:
 
 
 def why_no_file(name: str) -> str:
-    """Say what is wrong with the name of a file that `parse_file` does not parse, in words."""
+    """Return in words why `parse_file` does not parse a name."""
     if _WITHOUT_CLIENTS.fullmatch(name):
-        return "0 clients by its name: it counts as no result"
+        return "0 clients according to its name, so it is not a result"
     if name.startswith("sb."):
         return "its name is not sb.KIND.TEST.rangeN.pk1[.dopN] with a known kind and test"
-    return "not a file of a run of sysbench"
+    return "not a file of a sysbench run"
 
 
 def parse_label(label: str) -> str | None:
-    """Return the test of a row of a published table, without `.pk1` or `.pk0`; None if it is none.
+    """Return the test of a row of a published table, without `.pk1` or `.pk0`, which rows lack.
 
-    Rows do not say which of the two it is.
+    None if it is not a test.
     """
     match = _LABEL.fullmatch(label)
     if match is None or (test := _our_test(match["test"])) is None:
@@ -143,7 +142,7 @@ def common_of_test(test: str) -> str:
 
 
 def common_of(label: str, run: str) -> str | None:
-    """Return the `FileName.common` of a row's test in the column of `run`; None if it is none."""
+    """Return the `FileName.common` of a row's test in the column of `run`; None if not a test."""
     test = parse_label(label)
     key = _WITHOUT_KEY if run.endswith(_WITHOUT_KEY) else _WITH_KEY
     return None if test is None else f"{test}{key}"

@@ -1,8 +1,8 @@
 """Published rates of tests, and their units.
 
-The published rate of a test is queries/s, and for scan thousands of rows/s, of two kinds: until mid
-2025 a scan's rate was of all threads, afterwards of one thread on one table. The unit goes with the
-number, and rates in different units are never compared.
+The published rate of a test is in queries/s, and for scan in thousands of rows/s. Until the middle
+of 2025 a scan's rate was over all threads, afterwards for one thread on one table. The unit is kept
+with the number, and rates in different units are never compared.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = "|".join(_MONTHS)
 _MONTH_AND_YEAR = re.compile(rf"(?:^|[^a-z])(?:({_MONTH})(\d\d)|(\d\d)({_MONTH}))(?:[^a-z0-9]|$)")
 _FIRST_OF_ONE_THREAD = (2025, 7)
-"""Year and month, between verified eras, from which scan's rate is assumed of one thread."""
+"""Year and month, between verified periods, since when scan's rate is assumed to be for one
+thread."""
 _FAR = 10
-"""A ratio of two scans that means another unit, not another speed: one of some 40 threads."""
+"""Ratio of two scans that means different units, not different speeds: runs have some 40
+threads."""
 _RELATIVE = "relative to "
 
 
@@ -39,11 +41,11 @@ class Unit(StrEnum):
     THOUSAND_ROWS = "thousand rows/s"
     THOUSAND_ROWS_OF_ONE_THREAD = "thousand rows/s of one thread"
     UNKNOWN = "unknown units"
-    """The unit of a rate of scan that neither of the two rules gives: these round to integers."""
+    """The unit of a rate of scan that fits neither rule, since both round to integers."""
 
 
 def relative_to(run: str) -> str:
-    """Return the unit of rates that are only known relative to those of `run`."""
+    """Return the unit of rates that are only known relative to the rates of `run`."""
     return f"{_RELATIVE}{run}"
 
 
@@ -52,7 +54,7 @@ def is_relative(unit: str) -> bool:
 
 
 def doubted(unit: str) -> str:
-    """Return the unit of a rate that cannot be in `unit`, as was assumed."""
+    """Return the unit of a rate that cannot be in the assumed `unit`."""
     return f"{unit}, {Unit.UNKNOWN}" if is_relative(unit) else Unit.UNKNOWN.value
 
 
@@ -68,7 +70,7 @@ class ScanRule(StrEnum):
         return Unit.THOUSAND_ROWS_OF_ONE_THREAD if of_one else Unit.THOUSAND_ROWS
 
 
-def unit_of(test: str, rate: str, scan: ScanRule) -> Unit:
+def scan_unit(test: str, rate: str, scan: ScanRule) -> Unit:
     if test != SCAN:
         return Unit.QUERIES
     return scan.unit if float(rate).is_integer() else Unit.UNKNOWN
@@ -76,7 +78,7 @@ def unit_of(test: str, rate: str, scan: ScanRule) -> Unit:
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate as it was published: the text is the divisor of later formulas."""
+    """A published rate; the text is the divisor of later formulas."""
 
     text: str
     unit: Unit
@@ -88,12 +90,12 @@ class Rate:
 
     @property
     def whole(self) -> str:
-        """The rate as tables have it: an integer, unless its unit is not known."""
+        """The rate as in tables: an integer, unless its unit is unknown."""
         return self.text if self.unit is Unit.UNKNOWN else f"{self.value:.0f}"
 
 
 def published_rate(test: str, output: Output, scan: ScanRule) -> Rate | None:
-    """Return the divisor of the published numbers per operation; None if it is not known."""
+    """Return the divisor of the published numbers per operation; None if unknown."""
     if test != SCAN:
         return Rate(output.queries, Unit.QUERIES)
     if output.table_size is None:
@@ -107,10 +109,11 @@ def published_rate(test: str, output: Output, scan: ScanRule) -> Rate | None:
 
 
 def clean_scan_rate(output: Output) -> float | None:
-    """Return thousands of rows/s by all threads, whatever was published; None if unknown.
+    """Return thousands of rows/s over all threads, independent of the published rule; None if
+    unknown.
 
-    A scan takes long: its queries per second, of two decimals, are known to 0.1% only. Their
-    number and the time elapsed are exact.
+    A scan takes long, so queries per second with two decimals are precise only to 0.1%. The number
+    of queries and the elapsed time are exact.
     """
     if output.table_size is None:
         return None
@@ -119,7 +122,7 @@ def clean_scan_rate(output: Output) -> float | None:
 
 
 def rate_of(test: ArchivedTest, scan: ScanRule) -> Rate | None:
-    """Return the published rate, of what is left to make it of; None where nothing is."""
+    """Return the published rate from the remaining sources; None without any."""
     if test.load is not None:
         return Rate(test.load.inserts, Unit.ROWS)
     name = test.file.test
@@ -129,17 +132,17 @@ def rate_of(test: ArchivedTest, scan: ScanRule) -> Rate | None:
             return computed
     if test.met is not None:
         rate = test.met["o/s"]
-        return Rate(rate, Unit.ROWS if test.is_load else unit_of(name, rate, scan))
+        return Rate(rate, Unit.ROWS if test.is_load else scan_unit(name, rate, scan))
     printed = test.rates.get("r.qps")
     if printed is None or float(printed) <= 0:
         return None
-    return Rate(printed, unit_of(name, printed, scan))
+    return Rate(printed, scan_unit(name, printed, scan))
 
 
 def rule_that_reproduces(scans: Iterable[tuple[Output, str]]) -> ScanRule | None:
-    """Return the rule by which most published rates of scans come out of sysbench's output.
+    """Return the rule that reproduces most published rates of scans from sysbench's output.
 
-    One may have been edited. None where neither rule gives more than the other.
+    Single rates may have been edited. None if the rules reproduce equally many.
     """
     reproduced = dict.fromkeys(ScanRule, 0)
     for output, published in scans:
@@ -156,7 +159,8 @@ def rule_of_day(day: str) -> ScanRule:
 
 
 def rule_in_name(name: str) -> ScanRule | None:
-    """Return the rule of the month in a name: `mar25.pg.workmem`, `25apr.c48`; None without one."""
+    """Return the rule for the month in a name: `mar25.pg.workmem`, `25apr.c48`; None without
+    one."""
     if match := _MONTH_AND_YEAR.search(name.lower()):
         month, year = match[1] or match[4], match[2] or match[3]
         return rule_of_day(f"20{year}-{_MONTHS.index(month) + 1:02}")
@@ -165,7 +169,7 @@ def rule_in_name(name: str) -> ScanRule | None:
 
 @dataclass(frozen=True)
 class ScanChoice:
-    """The rule of scan's rate, and the reason for it."""
+    """The rule for scan's rate, and the reason for it."""
 
     rule: ScanRule
     why: str
@@ -174,19 +178,19 @@ class ScanChoice:
 
 
 ScanRules = Callable[[str], ScanChoice]
-"""Name of a run -> its rule; the runs of an experiment may be of different times."""
+"""Name of a run -> its rule; the runs of an experiment may be from different times."""
 
 
 def choose_scan_rules(
     directories: Sequence[Path], runs: Sequence[RunDirectory], wanted: ScanRule | None
 ) -> ScanRules:
-    """Choose by the user's option, by the published rates that a rule gives, else by the date.
+    """Choose by the user's option, by the published rates that a rule reproduces, else by the date.
 
-    A run of which neither is known goes with most of the others; where there are none that tell,
-    `directories` may have a date in their names, the experiment's first.
+    A run without either gets the rule of most other runs, or else of a date in the names of
+    `directories`, which begin with the experiment's.
     """
     if wanted is not None:
-        asked = ScanChoice(wanted, "as asked for", sure=True)
+        asked = ScanChoice(wanted, "as requested", sure=True)
         return lambda _: asked
     by_run = {}
     for run in runs:
@@ -205,21 +209,19 @@ def choose_scan_rules(
     counts = Counter(choice.rule for choice in by_run.values())
     others = [rule for rule, count in counts.items() if 2 * count > counts.total()]
     dated = [path for path in directories if rule_in_name(path.name)]
-    otherwise = ScanChoice(
-        ScanRule.ALL_THREADS, "assumed: neither a published rate nor a date tells"
-    )
+    otherwise = ScanChoice(ScanRule.ALL_THREADS, "an assumption without a published rate or a date")
     if others:
-        otherwise = ScanChoice(others[0], "as those of the other runs")
+        otherwise = ScanChoice(others[0], "as in the other runs")
     elif dated and (rule := rule_in_name(dated[0].name)):
         otherwise = ScanChoice(rule, f"by the date of the directory {readable(dated[0].name)}")
     return lambda run: by_run.get(run, otherwise)
 
 
 def part_units(records: Sequence[Slice], order: Sequence[str], rules: ScanRules) -> list[str]:
-    """Take the unit from scans that cannot be in the one assumed; return a sentence for each run.
+    """Remove the unit from scans that cannot have it; return a sentence for each run.
 
-    They are `_FAR` from scans of the same test that are sure, or else from the first of `order`,
-    which are the contenders, the base first.
+    Their rates are `_FAR` from scans of the same test with a sure rule, or else from the first of
+    `order`, the contenders with the base first.
     """
     scans = [record for record in records if record.place.test.startswith(f"{SCAN}.")]
     by_test: dict[tuple[str, int, str], list[Slice]] = {}
@@ -237,7 +239,7 @@ def part_units(records: Sequence[Slice], order: Sequence[str], rules: ScanRules)
                 sentences.setdefault(
                     run,
                     f"{test}: {rate:g} of {run} and {rates[0]:g} of {run_of(known[0])} "
-                    f"cannot both be {unit}: not compared (--scan says what they are)",
+                    f"cannot both be {unit}: not compared (--scan sets their unit)",
                 )
     for record in scans:
         if run_of(record) in sentences:

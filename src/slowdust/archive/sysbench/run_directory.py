@@ -1,4 +1,4 @@
-"""Reading the files of sysbench's runs one by one: the content of each, or why it has none."""
+"""Read the files of sysbench's runs: the content of each, or the reason why it has none."""
 
 from __future__ import annotations
 
@@ -51,17 +51,18 @@ _READ = frozenset(
     {"o", "io", "vm", "met", "ps", "r.qps", "r.rtavg", "r.rtmax", "r.rt95", "perf.hw", "perf.last"}
 )
 _INCOMPLETE = "an iteration that was not completed"
-"""The reason of files that have nothing wrong: the last iteration ends with its test."""
+"""The reason for files without a fault: the last iteration ends with its test."""
 _CUT_OFF = "sb.perf.hw cut off by the end of its test"
 _STORAGE = re.compile(r"sb\.(?:prepare\.)?io\.")
 _TELLING = 3
-"""Number of files of iostat that are enough to tell which device was used."""
+"""Number of iostat files that are enough to find the device used."""
 _BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b[\w.+-]*", re.ASCII)
 _CONFIGURATION = re.compile(r"(?:conf\.diff|.*\.(?:cnf|conf))(?:\.gz)?")
 _WHOLE = 0.9
-"""The part of a test's seconds that has samples: they begin before it and end with it or later."""
+"""Least share of a test's seconds with samples: sampling begins before the test and ends after
+it."""
 _ENOUGH = 0.5
-"""The part below which means are of a part of the test that may differ from the rest."""
+"""Share below which means describe a part of the test that may differ from the rest."""
 
 
 class PrintedRates(NamedTuple):
@@ -72,7 +73,7 @@ class PrintedRates(NamedTuple):
 
 
 Content = list[Output] | LoadOutput | Iostat | Cpu | Row | Peaks | PrintedRates | int | Extraction
-"""The content of a file; that of sb.perf.last is the last completed iteration of the counters."""
+"""The content of a file; for sb.perf.last, the last complete iteration of the counters."""
 Request = tuple[str, FileName, str | None]
 """Path of a file, its parsed name, and the part of a device's name that selects iostat's lines."""
 
@@ -97,30 +98,30 @@ def _read_some(requests: Sequence[Request]) -> list[Content | Unusable]:
         except DamagedError as error:
             contents.append(Unusable(str(error)))
         except (ValueError, ArithmeticError, LookupError) as error:
-            contents.append(Unusable(f"not as it should be: {error}"))
+            contents.append(Unusable(f"damaged: {error}"))
     return contents
 
 
 def _parse(content: bytes, file: FileName, device: str | None) -> Content | Unusable:
     match file.kind.removeprefix(PREPARE):
         case "o" if file.kind.startswith(PREPARE):
-            return read_load(content) or Unusable("the load did not end")
+            return read_load(content) or Unusable("the load did not finish")
         case "o":
             outputs = read_output(content)
             threads = Counter(output.threads for output in outputs)
             if len(threads) < len(outputs) or (len(outputs) > 1 and None in threads):
                 return Unusable(
-                    f"{len(outputs)} runs in it, and not each at a number of threads of its own: "
-                    "which one counts is not known"
+                    f"{len(outputs)} runs in it with the same number of threads: which one counts "
+                    "is unknown"
                 )
             return outputs or Unusable(why_unread(content))
         case "io" if device is not None:
-            nothing = Unusable(f"no sample of a device called {device}")
+            nothing = Unusable(f"no samples of device {device}")
             return read_iostat(content, device) or nothing
         case "io":
-            return Unusable("no sample of any device")
+            return Unusable("no samples of any device")
         case "vm":
-            return read_vmstat(content) or Unusable("no sample")
+            return read_vmstat(content) or Unusable("no samples")
         case "ps":
             return read_ps(content) or Unusable("no process")
         case "perf.hw" if file.iteration is None:
@@ -140,13 +141,13 @@ def _parse_lines(lines: Sequence[str], file: FileName) -> Content | Unusable:
         return counters.read_raw(lines)
     *rates, text = lines[0].split("\t")
     if not rates or not all(map(is_number, rates)):
-        return Unusable(f"no rate: {lines[0][:40]!r}")
+        return Unusable(f"not a rate: {lines[0][:40]!r}")
     return PrintedRates(rates, text)
 
 
 @dataclass
 class ArchivedTest:
-    """One test of a run; values that no file has are None."""
+    """One test of a run; values without a file are missing (None)."""
 
     file: FileName
     output: Output | None = None
@@ -162,11 +163,11 @@ class ArchivedTest:
     counters: dict[int, Extraction] = field(default_factory=dict)
     """Iteration -> its counters."""
     last_iteration: int | None = None
-    """The last iteration of the counters that was completed."""
+    """The last complete iteration of the counters."""
     extracted: dict[tuple[int, str], Extraction] = field(default_factory=dict)
     """Iteration and form (`raw`, `sorted`) -> its counters."""
     names: dict[str, str] = field(default_factory=dict)
-    """Kind of file, of counters `perf.hw.ITERATION[.FORM]` -> its name."""
+    """Kind of file, for counters `perf.hw.ITERATION[.FORM]` -> its name."""
 
     @property
     def is_load(self) -> bool:
@@ -178,7 +179,7 @@ class ArchivedTest:
 
     @property
     def seconds(self) -> Second | None:
-        """The length of the test; by the published number of samples where nothing else tells."""
+        """The length of the test; by default the published number of samples."""
         if self.load is not None:
             return self.load.seconds
         if self.output is not None:
@@ -201,7 +202,7 @@ class RunDirectory(Files):
     checked: Counter[str] = field(default_factory=Counter)
     """Number of files that were only compared with their sources, by kind."""
     remarks: list[tuple[str, str]] = field(default_factory=list)
-    """Sentences on files that are used, and their names."""
+    """Sentences on files that are used, with the files' names."""
 
     @property
     def name(self) -> str:
@@ -236,8 +237,8 @@ def _most_common(counts: Iterable[int | None]) -> int | None:
 def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> list[RunDirectory]:
     """Read the files of run directories, given by their names.
 
-    `device` is the part of a name by which iostat's lines are chosen; without one it is the
-    device with the most traffic, an array before its members.
+    `device` is the part of a name that selects iostat's lines; by default it is the device with the
+    most traffic, with arrays before their members.
     """
     runs = [RunDirectory(path) for path in directories]
     places: list[tuple[RunDirectory, str, FileName]] = []
@@ -250,7 +251,7 @@ def read_runs(directories: Mapping[Path, Sequence[str]], device: str | None) -> 
     def several(content: Content | Unusable) -> int:
         return len(content) if isinstance(content, list) else 1
 
-    # Names without threads belong to the tests that the others have, as do files of several runs.
+    # Names without threads belong to the tests of the others, as do files of several runs.
     answers.sort(key=lambda answer: (answer[0][2].dop is None, several(answer[1])))
     for (run, name, file), content in answers:
         if isinstance(content, list):
@@ -285,7 +286,7 @@ def _files_of_use(run: RunDirectory, names: Sequence[str]) -> Iterator[tuple[str
 
 
 def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
-    """Choose by the largest files of iostat: where there is traffic, numbers are long."""
+    """Choose by the largest files of iostat: traffic makes long numbers."""
     files = [f"{path}{os.sep}{name}" for name in names if _STORAGE.match(name)]
     files.sort(key=size_of, reverse=True)
     total: Counter[str] = Counter()
@@ -296,9 +297,9 @@ def _busiest_device(path: Path, names: Sequence[str]) -> str | None:
 
 
 def _by_product(name: str) -> str | None:
-    """Return the kind of a file that is known and not read; None for a foreign one.
+    """Return the kind of a file that is known but not read; None for a foreign file.
 
-    Foreign are those, too, that would be read if their names were right.
+    Files that would be read if their names were right are foreign, too.
     """
     if (match := _BY_PRODUCT.fullmatch(name)) is None:
         return "configuration" if _CONFIGURATION.fullmatch(name) else None
@@ -322,7 +323,7 @@ def _give_runs(run: RunDirectory, name: str, file: FileName, outputs: Sequence[O
     run.used += given > 0
     if several and given:
         levels = listing([f"{output.threads}" for output in outputs])
-        remark = f"{len(outputs)} runs in one file, each a result at its threads, {levels}"
+        remark = f"{len(outputs)} runs in one file, used as results with {levels} threads"
         run.remarks.append((remark, name))
 
 
@@ -335,14 +336,14 @@ _FIELDS: dict[type, str] = {
     Peaks: "peaks",
     int: "last_iteration",
 }
-"""Fields of `ArchivedTest` by the type of their content."""
+"""Type of content -> field of `ArchivedTest`."""
 
 
 def _give(run: RunDirectory, name: str, file: FileName, content: Content | Output) -> str | None:
-    """Add the content of a file to its tests; else return what is wrong, in words.
+    """Add the content of a file to its tests, or return what is wrong, in words.
 
-    Kinds without threads in their names are of those tests that others have: by their number, if
-    there are several.
+    Kinds without threads in their names belong to the tests of other kinds, in the order of the
+    threads if there are several.
     """
     common = LOAD if file.kind.startswith(PREPARE) else file.common
     levels = {dop: test for (other, dop), test in run.tests.items() if other == common and dop}
@@ -353,14 +354,14 @@ def _give(run: RunDirectory, name: str, file: FileName, content: Content | Outpu
     if isinstance(content, PrintedRates):
         if len(content.numbers) != len(tests):
             rates, numbers = counted(len(content.numbers), "rate"), counted(len(tests), "number")
-            return f"{rates} for {numbers} of clients: which is of which is not known"
+            return f"{rates} for {numbers} of clients: their assignment is unknown"
     elif len(tests) > 1:
-        return f"of which of {len(tests)} numbers of clients it is, is not known"
+        return f"it could belong to any of {len(tests)} numbers of clients"
     parts = (file.kind, file.iteration, file.extraction)
     kind = ".".join(str(part) for part in parts if part is not None)
     if (there := tests[0].names.get(kind)) is not None:
         # Plain files come before compressed ones.
-        return TWICE if name == f"{there}.gz" else f"twice: {there} is used"
+        return TWICE if name == f"{there}.gz" else f"a duplicate: {there} is used"
     for place, test in enumerate(tests):
         test.names[kind] = name
         if isinstance(content, PrintedRates):
@@ -378,7 +379,7 @@ def _give(run: RunDirectory, name: str, file: FileName, content: Content | Outpu
 def _move_to_actual_threads(run: RunDirectory) -> None:
     """Move the tests whose output has another number of threads than their names.
 
-    Sysbench prints the number that it ran with. Where there is such a test already, that counts.
+    Sysbench prints the actual number. If there is already a test with it, that one is used.
     """
     for key, test in list(run.tests.items()):
         threads = test.output.threads if test.output is not None else None
@@ -386,18 +387,18 @@ def _move_to_actual_threads(run: RunDirectory) -> None:
             continue
         name, actual = test.names["o"], (test.file.common, threads)
         del run.tests[key]
-        ran = f"sysbench ran with {counted(threads, 'thread')}, and not {test.dop} as in the name"
+        ran = f"sysbench ran with {counted(threads, 'thread')}, not with {test.dop} as in the name"
         if actual in run.tests:
             run.complain(name, f"{ran}: another file has that test")
             run.used -= 1
             continue
         test.file = replace(test.file, dop=threads)
         run.tests[actual] = test
-        run.remarks.append((f"{ran}: taken to be at {counted(threads, 'client')}", name))
+        run.remarks.append((f"{ran}: assumed to have {counted(threads, 'client')}", name))
 
 
 def _choose_counters(run: RunDirectory, test: ArchivedTest) -> None:
-    """Use extractions whose own file is missing; leave out what was not completed.
+    """Use extractions whose source file is missing; drop incomplete iterations.
 
     Other extractions will be compared with their source.
     """
@@ -416,12 +417,12 @@ def _choose_counters(run: RunDirectory, test: ArchivedTest) -> None:
 
 
 def _leave_out_cut(run: RunDirectory, test: ArchivedTest) -> None:
-    """Leave out samples of less than half of a test; note those that end later."""
+    """Drop samples of less than half of a test; note those that end later."""
     names = {kind.removeprefix(PREPARE): name for kind, name in test.names.items()}
     if test.peaks is not None and not test.peaks.whole:
         run.complain(names["ps"], "cut in the middle of a line", Fate.PARTLY)
     if test.cpu is not None and (impossible := test.cpu.clean.impossible):
-        reason = f"{counted(impossible, 'sample')} with impossible numbers, which are left out"
+        reason = f"{counted(impossible, 'sample')} with impossible numbers, excluded"
         run.complain(names["vm"], reason, Fate.PARTLY)
     if not (seconds := test.seconds):
         return
@@ -432,7 +433,7 @@ def _leave_out_cut(run: RunDirectory, test: ArchivedTest) -> None:
     for attribute, (kind, samples) in sampled.items():
         if samples is None or samples >= _WHOLE * seconds:  # one a second
             continue
-        problem = f"cut: {counted(samples, 'sample')} of a test of {seconds:.0f} s"
+        problem = f"cut: {counted(samples, 'sample')} in a test of {seconds:.0f} s"
         if samples >= _ENOUGH * seconds:
             run.complain(names[kind], problem, Fate.PARTLY)
             continue

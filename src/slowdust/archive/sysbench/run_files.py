@@ -1,12 +1,12 @@
-"""The files of a run of sysbench: its output (sb.o), and samples of the host next to it.
+"""The files of a sysbench run: its output (sb.o), and samples of the host during the run.
 
-Between the command line and the end of sb.o there may be a megabyte of plans, which are skipped. A
+Between the command line and the end of sb.o there may be a megabyte of plans, which is skipped. A
 file may have the output of several runs, one after the other.
 
-The averages that were published of `vmstat 1` (sb.vm) count two kinds of lines that are no samples:
-the first row, which is the mean since the host booted, and each repeated `procs` header but the
-first, as zeros. The formulas of sb.met round as C's printf does: half to even, on the binary value.
-So does Python.
+The published averages of `vmstat 1` (sb.vm) include two kinds of lines that are not samples: the
+first row, which is the mean since the host booted, and each repeated `procs` header but the first,
+as zeros. The formulas of sb.met round like C's printf: half to even, on the binary value. So does
+Python.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _CPUS = re.compile(rb"^(\d{1,6}) CPUs", re.M)
 _EARLIER = re.compile(rb"^sysbench (0\.\d{1,3}(?:\.\d{1,3})?)\b", re.M)
 _FAILURE = re.compile(rb"^FATAL: (.+?)\s*$", re.M)
 _LONGEST_QUOTED = 120
-"""Characters of a message of sysbench."""
+"""Most characters of a quoted message of sysbench."""
 _OF_SYSBENCH = re.compile(rb"\bsysbench\b|^Initializing worker threads|^Number of threads: ", re.M)
 _LOADED = re.compile(
     rb"^Load seconds is (\d{1,9}) for (\d{1,9}) tables, \S+ Mips, (\d{1,15}) ips", re.M
@@ -67,7 +67,7 @@ class Output:
     longest_ms: str | None
     p95_ms: str | None
     ignored: int
-    """Number of errors that sysbench ignored: deadlocks, and other transactions that it repeats."""
+    """Number of errors that sysbench ignored: deadlocks, and other transactions that it retried."""
     torn: bool
     """Whether a part of the lines after the rates is missing."""
 
@@ -83,10 +83,10 @@ class LoadOutput:
 
 
 def read_output(content: bytes) -> list[Output]:
-    """Read the numbers of each run that ended, in their order; none where there is no such run.
+    """Read the numbers of each finished run, in order; empty without a finished run.
 
     Raises:
-        ValueError: a rate is none.
+        ValueError: a rate is not a positive number.
     """
     whole = content[: content.rfind(b"\n") + 1]
     ends = [match.start() for match in re.finditer(re.escape(_END), whole)] or [0]
@@ -128,19 +128,21 @@ def read_output(content: bytes) -> list[Output]:
 
 
 def why_unread(content: bytes) -> str:
-    """Say why a file has no run that `read_output` returns, in words."""
+    """Return in words why `read_output` finds no run in a file."""
     if version := _EARLIER.search(content):
         return (
-            f"of sysbench {version[1].decode()}, which prints no queries/s: output of sysbench 1.0 "
-            "and later is read"
+            f"from sysbench {version[1].decode()}, which prints no queries/s; sysbench 1.0 or "
+            "later is required"
         )
     if failure := _FAILURE.search(content):
         return f"sysbench failed: {failure[1][:_LONGEST_QUOTED].decode(errors='replace')}"
-    return "the test did not end" if _OF_SYSBENCH.search(content) else "not the output of sysbench"
+    return (
+        "the test did not finish" if _OF_SYSBENCH.search(content) else "not the output of sysbench"
+    )
 
 
 def read_load(content: bytes) -> LoadOutput | None:
-    """Read the last line of a load; return None where it did not end.
+    """Read the last line of a load; return None if it did not finish.
 
     Raises:
         ValueError: its rate is 0.
@@ -175,7 +177,7 @@ class Iostat:
 
 
 def _layout(content: bytes) -> tuple[int, list[int]] | None:
-    """Return the width of the first header, and the places of its columns of use."""
+    """Return the width of the first header, and the indices of the columns that are read."""
     match = _HEADER.search(content)
     header: Sequence[bytes] = match[0].split() if match else []
     if not set(_OF_IOSTAT) <= set(header):
@@ -201,14 +203,14 @@ def read_traffic(content: bytes) -> dict[str, float]:
 
 
 def busiest(traffic_by_device: Mapping[str, float]) -> str | None:
-    """Return the device that read and wrote most; an array before its members."""
+    """Return the device with the most traffic; arrays precede their members."""
     arrays = {name: sum_ for name, sum_ in traffic_by_device.items() if name.startswith("md")}
     candidates = arrays if any(arrays.values()) else traffic_by_device
     return max(candidates, key=lambda name: candidates[name], default=None)
 
 
 def read_iostat(content: bytes, device: str) -> Iostat | None:
-    """Add up the lines that have `device` in them; return None where there are none."""
+    """Add up the lines that contain `device`; return None without any."""
     if (layout := _layout(content)) is None:
         return None
     width, places = layout
@@ -235,7 +237,7 @@ def read_iostat(content: bytes, device: str) -> Iostat | None:
 
 _FIELDS = 17
 _MOST_PERCENT = 101.0
-"""User and system time, which are rounded each."""
+"""Largest sum of user and system time, allowing for rounding."""
 _SWITCHES, _USER, _SYSTEM = 11, 12, 13
 
 
@@ -249,7 +251,7 @@ class Vmstat:
     cpu: float
     """User and system time, percent of the host."""
     impossible: int = 0
-    """Number of samples that are left out, since they have numbers that nothing can have."""
+    """Number of excluded samples with impossible numbers."""
 
     @property
     def switches_per_second(self) -> float:
@@ -262,7 +264,7 @@ class Vmstat:
 
 @dataclass(frozen=True)
 class Cpu:
-    """Sums over the samples of vmstat by the published rule, and over nothing but samples."""
+    """Sums over the samples of vmstat by the published rule, and over true samples only."""
 
     published: Vmstat
     clean: Vmstat
@@ -272,11 +274,11 @@ def read_vmstat(content: bytes) -> Cpu | None:
     lines = content.split(b"\n")
     published = [line for line in lines if b"swpd" not in line][1:]
     if published and not published[-1]:
-        published.pop()  # after the last end of a line
+        published.pop()  # after the last line
     rows = [row for row in lines if row.lstrip()[:1].isdigit()][1:]  # the first is since boot
     if len(b"\n".join(rows).split()) != _FIELDS * len(rows):
         rows = [row for row in rows if len(row.split()) >= _FIELDS]  # others are torn
-    # Kernels have printed negative numbers, and more than all percent.
+    # Kernels have printed negative numbers, and more than 100 percent.
     possible = [
         row
         for row, cells in zip(rows, map(bytes.split, rows), strict=True)
@@ -291,7 +293,7 @@ def read_vmstat(content: bytes) -> Cpu | None:
 
 
 def _sums(rows: Sequence[bytes]) -> tuple[float, float]:
-    """Add up context switches and CPU time; a cell that is no number counts 0, as in awk."""
+    """Add up context switches and CPU time; a cell that is not a number counts as 0, as in awk."""
     cells = b"\n".join(rows).split()
     try:
         if len(cells) == _FIELDS * len(rows):
@@ -315,13 +317,13 @@ _ROW = re.compile(rb"^\S+[ ]+\d+[ ]+\S+[ ]+\S+[ ]+(\d{1,15})[ ]+(\d{1,15})[ ]", 
 
 @dataclass(frozen=True)
 class Peaks:
-    """The largest sizes that any one process of the server had, in KB."""
+    """The largest sizes of any single process of the server, in KB."""
 
     vsz_kb: int
     rss_kb: int
-    """Resident size of one process: a sum would count shared memory once for each."""
+    """Resident size of one process: a sum would count shared memory several times."""
     whole: bool
-    """Whether the last line has an end."""
+    """Whether the last line is complete."""
 
 
 def read_ps(content: bytes) -> Peaks | None:
@@ -336,8 +338,8 @@ _TITLE = "iostat, vmstat normalized by operation rate"
 _STORAGE = ("samp", "r/s", "rMB/s", "w/s", "wMB/s", "r/o", "rKB/o", "wKB/o", "o/s")
 _CPU = ("samp", "cs/s", "cpu/s", "cs/o", "cpu/o")
 MET_COLUMNS = (*_STORAGE, *_CPU)
-"""The columns of sb.met. `o/s` is what those per operation were divided by, `cpu/o` percent of the
-host per operation/s, the first `samp` the samples of storage: one a second."""
+"""The columns of sb.met. `o/s` is the divisor of columns per operation, `cpu/o` percent of the host
+per operation/s, and the first `samp` the number of samples of storage, one a second."""
 _KB_PER_MB = 1024
 
 

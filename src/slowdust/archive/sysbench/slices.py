@@ -1,4 +1,4 @@
-"""Slices of tests of runs, and of rows of tables where the runs' own files are not there."""
+"""Slices from tests of runs, and from rows of tables if the runs' own files are missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from slowdust.archive.classic import Classic, Row, file_of, run_of
 from slowdust.archive.sysbench.clients import NamedClients, TableClients, TestRun
-from slowdust.archive.sysbench.counters import counters_of
+from slowdust.archive.sysbench.counters import convert_counters
 from slowdust.archive.sysbench.directories import Directory
 from slowdust.archive.sysbench.names import LOAD_BLOCK, SCAN, common_of, parse_file, test_of
 from slowdust.archive.sysbench.rates import (
@@ -19,7 +19,7 @@ from slowdust.archive.sysbench.rates import (
     clean_scan_rate,
     rate_of,
     relative_to,
-    unit_of,
+    scan_unit,
 )
 from slowdust.archive.sysbench.run_directory import ArchivedTest, RunDirectory
 from slowdust.archive.sysbench.run_files import Vmstat, make_met
@@ -33,18 +33,16 @@ from slowdust.store.slice import Place, Slice
 from slowdust.units import Microsecond, known, present
 from slowdust.wording import counted
 
-FROM_MET = "sb.o is missing or useless: the rate is that of sb.met"
-FROM_RATE = "sb.o and sb.met are missing or useless: the rate is that of sb.r.qps"
-FROM_RELATIVE = "from a table of relative rates alone: absolute ones are not known"
-FROM_TABLE = "from a table alone: the run's files are not there"
-_PUBLISHED_CPU = (
-    "cpu/o and cs/o are the published ones, some 5% too low: vmstat's samples are not there"
-)
+FROM_MET = "sb.o is missing or unusable: the rate is from sb.met"
+FROM_RATE = "sb.o and sb.met are missing or unusable: the rate is from sb.r.qps"
+FROM_RELATIVE = "only from a table of relative rates: absolute rates are unknown"
+FROM_TABLE = "only from a table: the run's files are missing"
+_PUBLISHED_CPU = "cpu/o and cs/o are as published, about 5% too low: vmstat's samples are missing"
 RATE_OF_ONE_THREAD = (
-    "hardware per operation is left out: it is that of all threads, and the rate that of one"
+    "hardware per operation is excluded: it is for all threads, and the rate for one"
 )
 COUNTERS_OF_ALL_THREADS = (
-    "counters per operation are left out: they are those of all threads, and the rate that of one"
+    "counters per operation are excluded: they are for all threads, and the rate for one"
 )
 _US_PER_MS = 1000
 _US_PER_S = 1e6
@@ -53,7 +51,7 @@ _BYTES_PER_KB = 1024
 
 @dataclass(frozen=True)
 class Reading:
-    """The choices by which the tests of an experiment are read."""
+    """The choices for reading the tests of an experiment."""
 
     mode: Mode
     scan: ScanRules
@@ -70,9 +68,9 @@ def slice_of(
     *,
     clean: Vmstat | None,
 ) -> Slice | None:
-    """Return the slice; None where no rate is known.
+    """Return the slice; None if its rate is unknown.
 
-    `clean` are vmstat's means where these count; without them the published ones do.
+    `clean` has vmstat's means if these are used instead of the published means.
     """
     published = rate_of(test, reading.scan(run.name).rule)
     if published is None:
@@ -113,7 +111,7 @@ def slice_of(
             response=LatencyUs(mean=mean, p95=p95, max=longest) if known(times) else None,
             per_operation=per_operation,
             counters=(
-                counters_of(test.counters[min(test.counters)], rate, run.name)
+                convert_counters(test.counters[min(test.counters)], rate, run.name)
                 if test.counters
                 else None
             ),
@@ -124,9 +122,9 @@ def slice_of(
 
 
 def _classic(run: RunDirectory, test: ArchivedTest, published: Rate) -> Classic:
-    """Collect the texts and sums from which the classic files are written, as published.
+    """Collect the texts and sums for writing the classic files, as published.
 
-    Clean numbers would be in other units than those of runs whose own output is not there.
+    Clean numbers would have other units than runs whose own output is missing.
     """
     text = test.rate_text
     if text is None:
@@ -147,7 +145,7 @@ def _classic(run: RunDirectory, test: ArchivedTest, published: Rate) -> Classic:
 
 
 def published_met(test: ArchivedTest, published: Rate) -> Row | None:
-    """Return the published numbers: made of the raw files, or read where these are not there."""
+    """Return the published numbers, computed from the raw files, or read if these are missing."""
     if test.storage is not None and test.cpu is not None:
         return make_met(published.text, test.storage, test.cpu.published)
     return test.met
@@ -175,9 +173,9 @@ def _per_operation(
 
 
 def printed_use(printed: Row, cpus: int | None, factor: float = 1.0) -> dict[str, float]:
-    """Return the published numbers per operation in this project's units.
+    """Return the published numbers per operation in Slowdust's units.
 
-    `factor`: the rate that they were divided by / the one that they are wanted for.
+    `factor` is the rate that they were divided by / the wanted rate.
     """
 
     def value(column: str) -> float | None:
@@ -199,8 +197,8 @@ def _cpu_us(percent: float, cpus: int | None) -> dict[str, Microsecond]:
     return {"host_share_us": share} if cpus is None else {"host_cpu_us": share * cpus}
 
 
-def leave_out_hardware_of_all_threads(record: Slice) -> None:
-    """Leave out hardware that all threads used, where the rate is that of one of them.
+def drop_hardware_of_all_threads(record: Slice) -> None:
+    """Drop hardware that all threads used, if the rate is for one thread.
 
     Counters of the server's process stay if each thread had its own process.
     """
@@ -228,10 +226,10 @@ class TableRow:
     test: str
     clients: int
     rate: str | None = None
-    """The rate of the table of rates."""
+    """The rate from the table of rates."""
     hardware: Row | None = None
     relative_to: str | None = None
-    """The run that `rate` is relative to, where no absolute one is known."""
+    """The run that `rate` is relative to, if no absolute rate is known."""
 
     @property
     def key(self) -> TestRun:
@@ -252,14 +250,14 @@ class _Block:
 class TableRows:
     """The rows of all tables of an experiment, merged.
 
-    `records` are those of the runs' own files; their clients are also those of tables of rates,
-    which do not have them. `clients` is the user's number.
+    `records` are from the runs' own files; their clients also apply to tables of rates, which lack
+    them. `clients` is the user's number.
     """
 
     def __init__(self, directory: Directory, records: Iterable[Slice], clients: int | None) -> None:
         self.rows: dict[TestRun, TableRow] = {}
         self.without_clients: set[str] = set()
-        """Names of tables whose number of clients is not known."""
+        """Names of tables whose number of clients is unknown."""
         self.problems: list[Problem] = []
         tables = directory.tables
         in_runs = {
@@ -283,7 +281,7 @@ class TableRows:
                 there = self.rows.setdefault(row.key, row)
                 others += there.rate not in (None, row.rate)
                 there.rate = there.rate or row.rate
-            self._complain(rates, others, "rate", "that another table has otherwise")
+            self._complain(rates, others, "rate", "that differs in another table")
         for of_levels in tables.of_kind(Levels):
             self._take_levels(of_levels, in_runs)
         absolute = compared | self.rows.keys()
@@ -294,7 +292,7 @@ class TableRows:
                 of_rows = [row.clients for row in self.rows.values() if row.test != LOAD]
                 self._take_block(block, levels.of_load(block.path, of_rows))
         self.named: set[NamedClients] = levels.named
-        """Numbers of clients that only names tell."""
+        """Numbers of clients that only names have."""
 
     def _complain(self, table: Table, count: int, what: str, why: str) -> None:
         if count:
@@ -311,7 +309,7 @@ class TableRows:
             self.rows.setdefault(row.key, row)
 
     def _take_levels(self, table: Levels, in_runs: Set[TestRun]) -> None:
-        """Take the tests that ran, in any run, at as many numbers of clients as there are rates."""
+        """Take the tests that ran, in any run, at the same number of numbers of clients."""
         levels: dict[str, set[int]] = {}
         for _, common, clients in in_runs | self.rows.keys():
             levels.setdefault(common, set()).add(clients)
@@ -325,13 +323,13 @@ class TableRows:
                 row = TableRow(run, common, test_of(common), clients, rate=rate)
                 if row.key not in in_runs:
                     self.rows.setdefault(row.key, row)
-        why = "of which nothing says at how many clients they ran"
+        why = "whose number of clients is unknown"
         self._complain(table, unknown, "row", why)
 
     def _take_relative(
         self, rates: Rates, clients: TableClients, compared: Set[TestRun], absolute: Set[TestRun]
     ) -> None:
-        """Take the tests of which nothing is `absolute`; those in `compared` are not lost."""
+        """Take tests without any `absolute` rate; tests in `compared` are not lost."""
         by_test: dict[str, list[TableRow]] = {}
         for row in self._rows_of_rates(rates, clients):
             by_test.setdefault(row.common, []).append(row)
@@ -343,10 +341,10 @@ class TableRows:
                 others += first != of_test
             else:
                 others += not keys <= compared
-        self._complain(rates, others, "row", "whose rates, of some runs at least, are elsewhere")
+        self._complain(rates, others, "row", "with rates elsewhere for at least some runs")
 
     def _rows_of_rates(self, rates: Rates, clients: TableClients) -> Iterator[TableRow]:
-        """Yield the rows of a table; the rates of its base are 1, if it has one."""
+        """Yield the rows of a table; the rates of its base, if any, are 1."""
         ones = [] if rates.base is None else ["1"]
         zeros = 0
         for label, values in rates.rows.items():
@@ -363,7 +361,7 @@ class TableRows:
                 else:
                     test = test_of(common)
                     yield TableRow(run, common, test, count, rate=rate, relative_to=rates.base)
-        self._complain(rates, zeros, "rate", "of 0, of which there is no ratio")
+        self._complain(rates, zeros, "rate", "of 0, which has no ratio")
 
 
 def _blocks(tables: Sequence[Hardware]) -> Iterator[_Block]:
@@ -388,7 +386,7 @@ def slice_of_row(row: TableRow, contender: str, scan: ScanRule, cpus: int | None
     elif row.test == LOAD:
         unit = Unit.ROWS.value
     else:
-        unit = unit_of(row.common.partition(".")[0], rate, scan).value
+        unit = scan_unit(row.common.partition(".")[0], rate, scan).value
     return Slice(
         place=Place(
             benchmark=SYSBENCH.name, test=row.test, clients=row.clients, contender=contender

@@ -1,12 +1,12 @@
 """The summary tables of runs: rates (qps.abs, qps.rel, o.sum), hardware (o.met), counters (join).
 
-A relative rate is made of the rates as printed, that is rounded to integers. The tables of 2020,
-o.sum.*.abs and o.qps.abs, have a test's rate at each number of clients without these numbers; their
-first block may be of the load, and rates of scan, in millions of rows/s of three decimals, are left
-out.
+A relative rate is computed from the printed rates, which are rounded to integers. The tables of
+2020, o.sum.*.abs and o.qps.abs, have a test's rate at each number of clients without these numbers.
+Their first block may be the load. Rates of scan, in millions of rows/s with three decimals, are
+skipped.
 
-A table that is made of another one, or of the files of runs, tells nothing new where its source is
-there. Then it is only compared with what it is made of; else it is read itself.
+A table that was made from another one, or from the files of runs, adds nothing if its source
+exists. Then it is only compared with its source; otherwise it is used itself.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ _WRITES = re.compile("delete|insert|update|write")
 
 @dataclass(kw_only=True)
 class Table:
-    """A table with a column or a line for each run; two are equal if they have the same content."""
+    """A table with a column or a line for each run; tables with the same content are equal."""
 
     path: Path = field(default=Path(), compare=False)
     tag: str = field(default="", compare=False)
     named: bool = field(default=True, compare=False)
-    """Whether the file, or one next to it, names its columns."""
+    """Whether the file, or a neighbouring one, names its columns."""
     repeated: list[str] = field(default_factory=list, compare=False)
-    """Lines that come again: labels, or 'sb.met.scan.range100.pk1.dop8 of x.pg174'."""
+    """Repeated lines: labels, or 'sb.met.scan.range100.pk1.dop8 of x.pg174'."""
 
     @property
     def runs(self) -> Sequence[str]:
-        """The runs, the base first; none where no name is known."""
+        """The runs, the base first; empty without names."""
         return ()
 
     @property
@@ -71,11 +71,11 @@ class Table:
 
 @dataclass(kw_only=True)
 class Rates(Table):
-    """Rates of tests, absolute where there is no base."""
+    """Rates of tests, absolute without a base."""
 
     columns: Sequence[str]
     rows: dict[str, tuple[str, ...]]
-    """Label -> rates as printed, one for each column; an empty text where there is none."""
+    """Label -> rates as printed, one for each column; '' for a missing rate."""
     base: str | None = None
     """The run that the rates are relative to."""
 
@@ -113,11 +113,11 @@ class Hardware(Table):
     """Hardware per operation, in blocks by the file name of a test."""
 
     blocks: dict[str, list[Row]] = field(default_factory=dict)
-    """File name of a test -> its absolute rows, of `HARDWARE_COLUMNS`."""
+    """File name of a test -> its absolute rows, with `HARDWARE_COLUMNS`."""
     relative: dict[tuple[str, str], dict[str, str]] = field(default_factory=dict)
     """File name of a test and run -> column -> value relative to the first run, as printed."""
     others: dict[str, str] = field(default_factory=dict)
-    """File name of a test -> that of the rows after the first, in a table that compares a test
+    """File name of a test -> file name of the rows after the first, in a table that compares a test
     with itself at more clients."""
 
     @property
@@ -126,7 +126,7 @@ class Hardware(Table):
 
     @property
     def rows(self) -> Iterator[tuple[str, str, Row]]:
-        """The block, the file name of the test and the row, of all rows."""
+        """The block, the file name of the test and the row, for all rows."""
         for block, rows in self.blocks.items():
             for place, row in enumerate(rows):
                 yield block, (self.others.get(block, block) if place else block), row
@@ -137,7 +137,7 @@ class Levels(Table):
     """Rates of each test at each number of clients."""
 
     rates: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
-    """`FileName.common` and run -> rates as printed, the smallest number of clients first."""
+    """`FileName.common` and run -> rates as printed, by increasing number of clients."""
 
     @property
     def runs(self) -> Sequence[str]:
@@ -152,7 +152,7 @@ class Joined(Table):
     """The name of the counters' files that it joins."""
     relative: bool
     columns: list[dict[str, str]]
-    """Counter -> value as printed, for each run but a base that all are relative to."""
+    """Counter -> value as printed, for each run except the base of a relative table."""
 
     @property
     def empty(self) -> bool:
@@ -168,7 +168,7 @@ class Tables(Files):
 
     all: list[Table] = field(default_factory=list)
     derived: list[tuple[Rates, Rates]] = field(default_factory=list)
-    """Tables of rates that are made of other ones, and these."""
+    """Tables of rates that were made from other ones, with their sources."""
 
     def of_kind(self, kind: type[_Kind]) -> list[_Kind]:
         return [table for table in self.all if isinstance(table, kind)]
@@ -179,7 +179,7 @@ class Tables(Files):
 
     @property
     def relative(self) -> list[Rates]:
-        """Relative rates without absolute ones next to them."""
+        """Relative rates without the absolute ones."""
         return [table for table in self.of_kind(Rates) if table.base is not None]
 
     @property
@@ -209,12 +209,12 @@ class Tables(Files):
 
 
 def usual_clients(counts: Mapping[int, int]) -> int:
-    """Return the number of clients that most results have; of as many, the larger one."""
+    """Return the number of clients of most results; of equally frequent ones, the largest."""
     return max(counts, key=lambda clients: (counts[clients], clients))
 
 
 def order_tests(tests: Iterable[FileName]) -> list[FileName]:
-    """Return the tests of the tables in their order: point, the rest, writes; none of `pre`."""
+    """Return the tests in the order of tables: point, the rest, writes; without `pre`."""
     groups: list[list[FileName]] = [[], [], []]
     for test in sorted(tests, key=lambda test: collation(test.common)):
         phase = test.phase or ""
@@ -230,7 +230,8 @@ def order_tests(tests: Iterable[FileName]) -> list[FileName]:
 
 
 def order_suffixes(suffixes: Iterable[str]) -> list[str]:
-    """Return all tests, `FileName.suffix`, as `order_tests` has them; those of no table last."""
+    """Return all tests (`FileName.suffix`) in the order of `order_tests`; tests in no table
+    last."""
     all_tests = set(suffixes)
     files = (parse_file(f"sb.met.{common_of_test(suffix)}") for suffix in all_tests)
     in_tables = [file.suffix for file in order_tests(file for file in files if file)]
@@ -247,7 +248,7 @@ def relative_rates(table: Rates) -> Rates:
 
 
 def relative_rate(rate: str, base: str) -> str:
-    """Return the ratio of two rates as printed; an empty text where one is missing."""
+    """Return the ratio of two rates as printed; '' if either is missing."""
     return f"{float(rate) / float(base):.2f}" if rate and base and float(base) else ""
 
 
@@ -264,7 +265,7 @@ def write_csv(table: Rates) -> str:
 
 
 def read_tsv(lines: Sequence[str]) -> tuple[Rates, list[str]]:
-    """Read the table, and the lines that are no part of one (a hand has edited them)."""
+    """Read the table, and the lines outside of the table, which were added by hand."""
     runs: dict[int, str] = {}
     base: str | None = None
     split: list[tuple[str, list[str]]] = []
@@ -282,7 +283,7 @@ def read_tsv(lines: Sequence[str]) -> tuple[Rates, list[str]]:
 
 
 def read_csv(lines: Sequence[str]) -> tuple[Rates, list[str]]:
-    """Read the table, whose columns are called by numbers, and the lines that are no part of it.
+    """Read the table, with numbered columns, and the lines outside of the table.
 
     Most lines have as many cells as the table has columns.
     """
@@ -315,9 +316,9 @@ def hardware_row(met: Row, run: str) -> Row:
 
 
 def write_block(file_name: str, rows: Sequence[Row], others: str | None = None) -> str:
-    """Write the block of one test, without columns that no row has; a missing number is a dash.
+    """Write the block of one test, without empty columns; a missing number is a dash.
 
-    The rows after the first may be of the file `others`, which is the test with more clients.
+    The rows after the first may be from the file `others`, the test with more clients.
     """
     base, *further = rows
     kept = [name for name in HARDWARE_COLUMNS if any(row[name] for row in rows)]
@@ -372,7 +373,7 @@ def _read_levels(lines: Sequence[str]) -> tuple[Levels, list[str]]:
     for line in lines:
         *rates, run = (cell.strip() for cell in line.split("\t"))
         if len(rates) > 1 and not is_number(rates[-1]):
-            rates.pop()  # a test that ran once may have its name after its rate
+            rates.pop()  # the name may follow the rate if a test ran once
         if (file := parse_file(line.strip())) is not None:
             block = file
         elif (
@@ -397,11 +398,11 @@ _COUNTERS = re.compile(
 )
 _COPY = re.compile(r".+\.(?:edit|markup)")
 _ORDER = (("abs", "tsv"), ("abs", "csv"), ("rel", "tsv"), ("rel", "csv"))
-"""Kinds and forms of tables of rates: each has all the numbers of those after it."""
+"""Kinds and forms of tables of rates: each contains the numbers of the following ones."""
 _QUOTED = 50
-"""Characters of a line."""
+"""Most characters of a quoted line."""
 _Reader = Callable[[Sequence[str]], tuple[_Kind, list[str]]]
-"""Lines -> a table, and the lines that are no part of it."""
+"""Lines -> a table, and the lines outside of it."""
 
 
 def is_table(name: str) -> bool:
@@ -426,7 +427,7 @@ def take_tables(tables: Tables, directory: Path, names: Collection[str]) -> None
         elif match := _HARDWARE.fullmatch(name):
             _take(tables, path, match["tag"] or match["text"] or "", _read_hardware)
         elif match := _LEVELS.fullmatch(name):
-            if "rel" in (match["kind"], match["other"]):  # made of the absolute one
+            if "rel" in (match["kind"], match["other"]):  # made from the absolute one
                 tables.by_products["relative rates by number of clients"] += 1
             else:
                 _take(tables, path, path.name, _read_levels)
@@ -445,7 +446,7 @@ def _take_counters(tables: Tables, path: Path, match: re.Match[str]) -> None:
 
 
 def _take_rates(tables: Tables, tag: str, paths: dict[tuple[str, str], Path]) -> None:
-    """Take the four files of a tag: the first that is usable is the source of the others."""
+    """Take the four files of a tag: the first usable one is the source of the others."""
     source: Rates | None = None
     for kind, form in _ORDER:
         if (kind, form) not in paths:
@@ -500,9 +501,9 @@ def _take(tables: Tables, path: Path, tag: str, read: _Reader[_Kind]) -> None:
 
 
 def _read(tables: Tables, path: Path, tag: str, read: _Reader[_Kind]) -> _Kind | None:
-    """Read a table; note what is wrong with the file, and return None where nothing is of use.
+    """Read a table; note problems of the file, and return None if nothing is usable.
 
-    A last line without an end may be cut, and is left out.
+    A last line without an end may be cut, and is skipped.
     """
 
     try:
@@ -512,17 +513,17 @@ def _read(tables: Tables, path: Path, tag: str, read: _Reader[_Kind]) -> _Kind |
         return None
     lines = lines_of(content)
     if not ends_whole(content):
-        reason = f"its last line has no end and is left out: {lines.pop()[:_QUOTED]!r}"
+        reason = f"its last line has no end and is skipped: {lines.pop()[:_QUOTED]!r}"
         tables.skip(path, reason, Fate.PARTLY)
     table, strange = read(lines)
     table.path, table.tag = path, tag
     if table.repeated:
         names = beginning(list(dict.fromkeys(table.repeated)), 2)
-        tables.skip(path, f"more than once, of which the first counts: {names}", Fate.PARTLY)
-    if strange:  # a hand has put them in, or they were torn
+        tables.skip(path, f"repeated lines (the first is used): {names}", Fate.PARTLY)
+    if strange:  # added by hand, or torn
         quoted = beginning([repr(line.strip()[:_QUOTED]) for line in strange], 2, between=" / ")
         fate = Fate.SKIPPED if table.empty else Fate.PARTLY
-        tables.skip(path, f"lines that are no part of a table, left out: {quoted}", fate)
+        tables.skip(path, f"lines that do not belong to a table, skipped: {quoted}", fate)
     elif table.empty and isinstance(table, Rates | Hardware):
         tables.skip(path, "no rows", Fate.SKIPPED)
     return None if table.empty else table

@@ -1,4 +1,4 @@
-"""Mixed load: transactions beside analytic queries over the same tables."""
+"""Mixed load: transactions and analytic queries on the same tables, concurrently."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _grid(value: object) -> object:
     if not isinstance(value, str):
         return value
     if (match := _GRID.fullmatch(value.strip())) is None:
-        raise ValueError(f"'{value}' is no grid: write clients of both sides, 4x2")
+        raise ValueError(f"'{value}' is not a grid: write clients of both sides, such as 4x2")
     return int(match[1]), int(match[2])
 
 
@@ -47,36 +47,36 @@ Grid = Annotated[
     BeforeValidator(_grid),
     PlainSerializer(lambda grid: f"{grid[0]}x{grid[1]}", return_type=str),
 ]
-"""The most clients of transactions, and of queries."""
+"""The largest numbers of clients of transactions and of queries."""
 
 
 class HtapTable(Table):
-    """The keys of the table."""
+    """The table `[htap]` of an experiment file."""
 
     transactions: Literal["tpcc", "read-write", "insert"] = "tpcc"
     rate: Annotated[float, Field(gt=0, le=10_000_000), AsNumber] = 100.0
-    """Transactions per second beside the queries, of all clients."""
+    """Transactions per second of all clients, in the background of queries."""
     warehouses: Annotated[int, Field(ge=1, le=10_000), AsCount] = 2
     hold: Hold = 0.0
-    """The time for which a transaction is held open in the tests called `.hold`; 0: no such test
-    is in a suite."""
+    """The time that a transaction is held open in the tests `*.hold`; with 0 no suite includes
+    them."""
     grid: Grid = (2, 2)
 
     @field_validator("hold")
     @classmethod
     def _long_enough(cls, value: float) -> float:
         if 0 < value < 1:
-            raise ValueError("a transaction is held for a second at the least, or not (0)")
+            raise ValueError("write 0, or at least 1s")
         return value
 
 
 _USUAL_HOLD: Second = 10.0
-"""The time for which a transaction is open where a test of that kind is named without one."""
+"""The hold of tests `*.hold` that are chosen by name without a hold in the table."""
 
 
 @dataclass(frozen=True)
 class HtapBenchmark(Benchmark):
-    """The mixed load, with the tests that its table asks for."""
+    """The mixed load, with the tests of its table."""
 
     settings: HtapTable = field(default_factory=HtapTable)
 
@@ -98,21 +98,21 @@ class HtapBenchmark(Benchmark):
             tests=tests,
             suites=suites,
             settings=table,
-            connections=sum(table.grid) + 1,  # and that of a long transaction
+            connections=sum(table.grid) + 1,  # plus one for a long transaction
         )
 
     def suits(self, dbms: Dbms) -> bool:
         return dbms.sql is not None and dbms.sql.snapshot is not None
 
     def described(self, rows: int, tables: int, seed: int) -> HtapData:
-        """Return the tables and tests for the driver, whatever the experiment's rows and tables."""
+        """Return the tables and tests for the driver; the parameters do not matter."""
         return HtapData(self.settings.warehouses, self.settings.transactions)
 
     def loaded(self, rows: int) -> str:
         return self.described(rows, 1, 0).phrase
 
     def test(self, name: str) -> Test | None:
-        """Return the test of that name, also a point of another grid; None where there is none."""
+        """Return the test with this name, also for points of other grids; None if unknown."""
         clients = clients_of_point(name)
         return point(*clients) if clients and any(clients) else super().test(name)
 

@@ -1,4 +1,4 @@
-"""TPC-C's tables, with CH-benCHmark's three, and those of the other kinds of transactions.
+"""TPC-C's tables, CH-benCHmark's three tables, and the tables of other kinds of transactions.
 
 A warehouse has a tenth of TPC-C's rows, so that loading takes seconds.
 """
@@ -25,44 +25,43 @@ from slowdust.benchmarks.described import (
 from slowdust.benchmarks.htap.tests import MOST_CLIENTS, SUPPLIERS
 
 DISTRICTS = 10
-"""Districts of a warehouse; the one number that is TPC-C's own."""
+"""Districts of a warehouse; the only number that is the same as in TPC-C."""
 CUSTOMERS = 300
-"""Customers of a district, of which each has one order on average."""
+"""Customers of a district; each has one order on average."""
 ORDERS = 300
-"""Orders of a district: a removal leaves so many, and at times some more have been made since."""
+"""Orders of a district after each removal of old orders."""
 NEW_ORDERS = 90
-"""Orders of a district that a delivery leaves undelivered, which are the last ones."""
+"""Newest orders of a district that a delivery leaves undelivered."""
 LINES = (8, 13, 5, 15, 11, 6, 12, 9, 14, 7)
-"""The lines of ten orders, as many on average as TPC-C's 5 to 15; all have the same by turns."""
+"""The lines of ten orders, in turn; on average as many as TPC-C's 5 to 15."""
 MEAN_LINES = sum(LINES) // len(LINES)
 CARRIERS = 10
 ITEMS = 10_000
-"""Items, of which each warehouse has a stock."""
+"""Items; each warehouse stocks all of them."""
 ROWS = 10_000
-"""Rows for each warehouse of the tables of `read-write` and of `insert`."""
+"""Rows per warehouse in the tables of `read-write` and `insert`."""
 
 FRESHNESS = "htap_freshness"
 SBTEST = "htap_sbtest"
 PURCHASES = "htap_purchases"
 YEAR = Uniform(low=1_420_070_400, high=1_451_606_399)
-"""The seconds of 2015, in which all dates of TPC-C's tables are, also those of later orders."""
+"""The year 2015 in seconds: all dates in TPC-C's tables, also of later orders."""
 MONEY = Type(kind="sql", name="NUMERIC(12, 2)")
 AMOUNT = Uniform(low=1, high=999_999, scale=2)
 QUANTITY = Uniform(low=1, high=10)
 CARRIER = Uniform(low=1, high=CARRIERS)
 BALANCE = 500
-"""Balances are from -500.00 to 499.99: one that leaves the range goes on from its other end, so
-that they stay as evenly spread as they were loaded."""
+"""Balances are from -500.00 to 499.99 and wrap around, so that they stay evenly distributed."""
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _STATES = Choice(values=[f"{letter}{letter}" for letter in _LETTERS])
-"""A nation's key is the code of the first letter of its customers' states."""
+"""A nation's key is the character code of the first letter of its customers' states."""
 _REGIONS = ("AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST")
 
 
 def _table(
     name: str, rows: int, key: str, *columns: tuple[str, Type, Draw], after: Sequence[str] = ()
 ) -> Table:
-    """Return a table; `key` has the names of the columns of its primary key."""
+    """Return a table; `key` lists the columns of its primary key."""
     return Table(
         name=name,
         rows=rows,
@@ -194,7 +193,7 @@ def _orders(warehouses: int) -> list[Table]:
 
 
 def _lines_of_orders() -> list[tuple[int, int]]:
-    """Return the order and the number of each line of the first orders of a district."""
+    """Return (order, line number) of each line of a district's first ten orders."""
     return [
         (order, number)
         for order, lines in enumerate(LINES, start=1)

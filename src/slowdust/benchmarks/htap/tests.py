@@ -1,8 +1,8 @@
-"""The tests of the mixed load, and the analytic queries: CH-benCHmark's, over TPC-C's tables.
+"""The tests of the mixed load, and the analytic queries of CH-benCHmark on TPC-C's tables.
 
-A test is one side alone, one beside the other, or a point of a frontier. The queries are TPC-H's,
-asked of the tables of TPC-C and of three of TPC-H (suppliers, nations, regions). Constants suit the
-values that `tables.py` draws. The text is the same for each DBMS.
+A test runs one side alone, one side with the other in the background, or a point of a frontier. The
+queries are TPC-H's, adapted to the tables of TPC-C and three tables of TPC-H (suppliers, nations,
+regions). Constants match the values that `tables.py` generates. The text is the same for all DBMS.
 """
 
 from __future__ import annotations
@@ -68,34 +68,34 @@ QUERIES: dict[str, str] = {
     f" AND NOT EXISTS (SELECT * FROM orders WHERE {_ORDERS_OF_CUSTOMERS})"
     " GROUP BY SUBSTR(c_state, 1, 1) ORDER BY SUBSTR(c_state, 1, 1)",
 }
-"""Name -> statement. None of CH-benCHmark's others."""
+"""Name -> statement: a selection of CH-benCHmark's queries."""
 
 NAME = "htap"
 TRANSACTIONS = "transactions"
 QUERY_SET = "queries"
-"""All queries one after the other, as one operation: no two differ in which queries they had."""
+"""All queries in sequence as one operation, so that all operations are alike."""
 ANY_QUERY = "any-query"
-"""One of the queries, at random, as one operation: short enough to run beside transactions."""
+"""One random query as one operation, short enough for the background of transactions."""
 HOLD = "hold"
 REPORT = "report"
 MOST_CLIENTS = 64
-"""Clients of a side, at most: each has a row of its own that freshness is read from."""
+"""The largest number of clients of a side: each has its own row for freshness."""
 _MIXED = re.compile(r"mixed\.t(0|[1-9]\d?)q(0|[1-9]\d?)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class HtapTest(Test):
-    """A test, the driver's name of which is that of its side."""
+    """A test; the driver's name of it is its side."""
 
     side: str
     clients: int | None = None
-    """Number of clients that its name says; None: as many as the experiment wants."""
+    """The number of clients in its name; None to use the experiment's."""
     beside: Beside | None = None
     hold: Second | None = None
 
     @property
     def paired(self) -> bool:
-        """Whether an operation is any of the queries."""
+        """Whether an operation is a random query."""
         return self.side == ANY_QUERY
 
     @property
@@ -137,13 +137,13 @@ def _beside(side: str, *, clients: int | None = None, rate: float | None = None)
 
 
 def clients_of_point(name: str) -> tuple[int, int] | None:
-    """Return the clients of transactions and of queries that a name says; None: it is no point."""
+    """Return the clients of transactions and queries of a point; None for other names."""
     match = _MIXED.fullmatch(name)
     return (int(match[1]), int(match[2])) if match else None
 
 
 def point(transactions: int, queries: int) -> HtapTest:
-    """Return the test of a point, whose main side are the transactions if there are any."""
+    """Return the test of a point. Its main side is the transactions, if there are any."""
     name = f"mixed.t{transactions}q{queries}"
     if not transactions:
         return _test(name, ANY_QUERY, clients=queries)
@@ -152,13 +152,13 @@ def point(transactions: int, queries: int) -> HtapTest:
 
 
 def steps_up_to(most: int) -> list[int]:
-    """Return the numbers of clients of a side on a frontier: 0, 1, 2, 4, ... and the most."""
+    """Return the numbers of clients of a side on a frontier: 0, 1, 2, 4, ..., `most`."""
     doubled = [1 << power for power in range(most.bit_length()) if 1 << power < most]
     return [0, *doubled, most]
 
 
 def frontier(transactions: int, queries: int) -> Iterator[HtapTest]:
-    """Yield the points of a frontier with so many clients of each side at the most."""
+    """Yield the points of a frontier up to these numbers of clients."""
     for t in steps_up_to(transactions):
         for q in steps_up_to(queries):
             if t or q:
@@ -166,7 +166,7 @@ def frontier(transactions: int, queries: int) -> Iterator[HtapTest]:
 
 
 def tests_of(rate: float, hold: Second, grid: tuple[int, int]) -> tuple[HtapTest, ...]:
-    """Return all tests in their order: what reads data as they were loaded comes first."""
+    """Return all tests in their order; tests that read freshly loaded data come first."""
     transactions = _beside(TRANSACTIONS, rate=rate)
     queries = _beside(ANY_QUERY)
     return (

@@ -58,11 +58,11 @@ from slowdust.wording import counted
 
 BEGIN, COMMIT = Call(sql="BEGIN"), Call(sql="COMMIT")
 _RANGE = 100
-"""Ids that each range query of sysbench's transactions reads."""
+"""Rows per range query of sysbench's transactions."""
 _ROWS_PER_COMMIT = 10
-"""Rows that a transaction of the Insert Benchmark's inserts, and as many that it deletes."""
+"""Rows that a transaction of the Insert Benchmark inserts, and deletes."""
 _KEY_AND_BOUNDS = (0, 1, 0, 1, 0, 1)
-"""The values of the key of a table of orders, and those of `_between`: each time the district's."""
+"""Indexes of the values for a district's key, once for the table and twice for `_between`."""
 _MOST_PAID = 5_000
 _IN_DISTRICT = "FROM district WHERE d_w_id = ? AND d_id = ?"
 
@@ -83,7 +83,7 @@ def _marks(count: int) -> str:
 
 
 def _committed(name: str, calls: Sequence[Call], clients: int, weight: float = 1.0) -> Transaction:
-    """Return a transaction that leaves its index in the row of its client, for freshness."""
+    """Return a transaction that also writes its index into its client's row, for freshness."""
     seen = _call(
         f"UPDATE {FRESHNESS} SET operation = ? WHERE client = ?",
         (BIGINT, Serial(start=0)),
@@ -98,7 +98,7 @@ def _district(warehouses: int) -> list[_Drawn]:
 
 
 def _new_order(warehouses: int, count: int) -> list[Call]:
-    """Return the statements of an order of so many lines, whose number is the district's next."""
+    """Return the statements of a new order with `count` lines."""
     district = _again(0, 1)
     items = list(range(7, 7 + count))
     lines = [
@@ -259,9 +259,10 @@ def _removal(warehouses: int) -> list[Call]:
 
 
 def _move_on(first: str, end: str, left: int, warehouses: int) -> Call:
-    """Let the columns of a district tell which of its orders are dealt with: all but the last.
+    """Set the range of a district's orders to process: [first, end) is all but the last `left`.
 
-    They are none where no order was made since the last time, and more than one where several were.
+    It is empty if there was no new order since the last time, and has more than one order if there
+    were several.
     """
     return _call(
         f"UPDATE district SET {first} = {end}, {end} = d_next_o_id - {left}"
@@ -317,7 +318,7 @@ def _read_write(warehouses: int, clients: int) -> list[Transaction]:
 
 
 def _insert(warehouses: int, clients: int) -> list[Transaction]:
-    """Return the transaction that adds rows behind the last one, and removes the first ones."""
+    """Return the transaction that appends rows, and deletes the oldest ones."""
     each = _ROWS_PER_COMMIT
     last = warehouses * ROWS
     rows = [
@@ -346,7 +347,7 @@ KINDS: dict[str, Callable[[int, int], list[Transaction]]] = {
     "read-write": _read_write,
     "insert": _insert,
 }
-"""Kind -> function of the numbers of warehouses and of clients."""
+"""Kind -> a function of the numbers of warehouses and clients."""
 
 _OWN_TABLES: dict[str, Callable[[int], Table]] = {
     "read-write": sbtest_table,
@@ -356,7 +357,7 @@ _OWN_TABLES: dict[str, Callable[[int], Table]] = {
 
 @dataclass(frozen=True)
 class HtapData(Described):
-    """The mixed load over so many warehouses, with one kind of transactions."""
+    """The mixed load on a number of warehouses, with one kind of transactions."""
 
     warehouses: int
     kind: str
@@ -371,7 +372,7 @@ class HtapData(Described):
 
     @property
     def phrase(self) -> str:
-        """What is loaded: '2 warehouses, 60,000 order lines', and the table of other kinds."""
+        """The loaded data: '2 warehouses, 60,000 order lines', and the kind's own table, if any."""
         rows = {table.name: table.rows for table in self._tables}
         parts = [counted(self.warehouses, "warehouse"), f"{rows['order_line']:,} order lines"]
         if own := _OWN_TABLES.get(self.kind):
@@ -394,7 +395,7 @@ class HtapData(Described):
     def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
         """Return transactions, all queries, all in one snapshot, any query, one query, or a hold.
 
-        `dbms` is one that the benchmark suits.
+        The benchmark must support `dbms`.
         """
         assert dbms.sql is not None
         assert dbms.sql.snapshot is not None
@@ -416,7 +417,7 @@ class HtapData(Described):
 
 
 def _reads(name: str) -> dict[str, list[Call]]:
-    """Return the operations of a test that reads; the last transaction of each is left open."""
+    """Return the operations of a reading test; each leaves its last transaction open."""
     queries = {query: Call(sql=sql) for query, sql in QUERIES.items()}
     if name == REPORT:
         return {name: [BEGIN, *queries.values()]}

@@ -1,4 +1,4 @@
-"""Nearest-neighbour searches: recall and QPS of vector indexes, and what it costs to build them."""
+"""Nearest-neighbour searches: recall and QPS of vector indexes, and the cost of building them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _USUAL_ROWS = 10_000
 
 @dataclass(frozen=True)
 class VectorBenchmark(Benchmark):
-    """The benchmark, with the searches and the data that its table asks for."""
+    """The benchmark, with the searches and the data of its table."""
 
     settings: VectorTable = field(default_factory=VectorTable)
 
@@ -48,7 +48,7 @@ class VectorBenchmark(Benchmark):
         return test_called(name)
 
     def usual_rows(self, table: object) -> int:
-        """Return all rows of a file, where there is one that can be read."""
+        """Return the rows of the file, if there is a readable one."""
         if isinstance(table, Mapping) and isinstance(path := table.get("dataset"), str):
             with suppress(ValueError, UsageError):
                 return read_header(named_path(path)).rows
@@ -67,7 +67,7 @@ class VectorBenchmark(Benchmark):
         return f"{counted(rows, 'vector')} of {counted(dimensions, 'dimension')}"
 
     def choosing(self, tests: Sequence[Test]) -> VectorBenchmark:
-        """Return the benchmark with these tests alone, so that no table is made for others."""
+        """Return the benchmark with these tests only, so that only their tables are created."""
         return replace(self, tests=tuple(tests))
 
     def described(self, rows: int, tables: int, seed: int) -> VectorData:
@@ -80,7 +80,7 @@ VECTOR = VectorBenchmark(
     tests=(),
     suites={},
     config=NAME,
-    incarnations_of_a_load=1,  # which links an index has is chance
+    incarnations_of_a_load=1,  # the links of an index are random
     options_type=VectorTable,
     options=own_options(NAME),
     unused_keys=unused_keys(NAME),

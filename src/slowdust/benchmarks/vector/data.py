@@ -1,10 +1,10 @@
-"""The vectors of an experiment, their queries and the exact answers: made once, then kept.
+"""The vectors of an experiment, their queries and the exact answers: computed once, then cached.
 
-Vectors are made, as clusters of the dimensions and the metric of a public set, or come from an HDF5
-file of ann-benchmarks: `train`, `test`, and a distance. Its `neighbors` are not read: recall is
-relative to answers that are calculated. Files are in the cache directory, below a key of all that
-decides about their content, so that the next experiment with the same data finds them, and a
-changed generator or file never does.
+Vectors are generated as clusters, with the dimensions and the metric of a public set, or come from
+an HDF5 file of ann-benchmarks: `train`, `test`, and a distance. Its `neighbors` are not read:
+recall is relative to computed answers. Files are in the cache directory, in a folder named by a
+hash of everything that determines their content: later experiments with the same data find them,
+and a change of the generator or the file invalidates them.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     import h5py
 
 _BLOCK = 20_000
-"""Vectors that are made, or checked, at once."""
+"""Vectors to generate or check at a time."""
 _INSTALL = "pip install 'slowdust[hdf5]'"
 
 
 @dataclass(frozen=True)
 class Header:
-    """What a file has, without its vectors."""
+    """The facts of a file, without its vectors."""
 
     path: Path
     metric: Metric
@@ -46,7 +46,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Read what a file has. Raises ValueError, which says what is wrong with it."""
+    """Read the facts of a file. Raises ValueError for an invalid file."""
     with _opened(path) as file:
         train, test = _vectors(file, "train"), _vectors(file, "test")
         if train.shape[1] != test.shape[1]:
@@ -55,7 +55,7 @@ def read_header(path: Path) -> Header:
             )
         if not 2 <= train.shape[1] <= MOST_DIMENSIONS:
             raise ValueError(
-                f"{path}: vectors have {train.shape[1]:,} dimensions: an index takes 2 to "
+                f"{path}: vectors have {train.shape[1]:,} dimensions: indexes support 2 to "
                 f"{MOST_DIMENSIONS:,}"
             )
         return Header(
@@ -68,7 +68,7 @@ def read_header(path: Path) -> Header:
 
 
 def check_values(header: Header) -> None:
-    """Read all that a file has, without keeping it. Raises ValueError for what cannot be used."""
+    """Check all values of a file. Raises ValueError for invalid ones."""
     with _opened(header.path) as file:
         for name in ("train", "test"):
             vectors = _vectors(file, name)
@@ -83,11 +83,11 @@ def read_vectors(header: Header, name: str, count: int) -> Vectors:
 
 
 def _in_32_bits(values: NDArray[np.generic], path: Path, name: str) -> Vectors:
-    """Return vectors as servers keep them. Raises ValueError for values that are no numbers."""
-    with np.errstate(over="ignore"):  # what is too large becomes infinite
+    """Return vectors of 32-bit floats, as servers store them. Raises ValueError."""
+    with np.errstate(over="ignore"):  # too large values become infinite
         vectors: Vectors = values.astype(np.float32)
     if not np.isfinite(vectors).all():
-        raise ValueError(f"{path}: {name} has values that are no numbers, or too large for 32 bits")
+        raise ValueError(f"{path}: {name} has values that are not finite 32-bit floats")
     return vectors
 
 
@@ -108,7 +108,7 @@ def _opened(path: Path) -> Iterator[h5py.File]:
         raise ValueError(f"{path} does not exist") from None
     except OSError as error:
         reason = str(error).partition("(")[2].rstrip(")") or str(error)
-        raise ValueError(f"{path} is no HDF5 file that can be read: {reason}") from None
+        raise ValueError(f"{path} is not a readable HDF5 file: {reason}") from None
 
 
 def _vectors(file: h5py.File, name: str) -> h5py.Dataset:
@@ -116,10 +116,10 @@ def _vectors(file: h5py.File, name: str) -> h5py.Dataset:
 
     vectors = file.get(name)
     if not isinstance(vectors, h5py.Dataset):
-        raise ValueError(f"{file.filename}: it has no data set '{name}'")  # noqa: TRY004
+        raise ValueError(f"{file.filename} has no data set '{name}'")  # noqa: TRY004
     if vectors.ndim != 2 or vectors.dtype.kind not in "fiu" or 0 in vectors.shape:
         raise ValueError(
-            f"{file.filename}: {name} is no matrix of numbers, but {vectors.dtype} of shape "
+            f"{file.filename}: {name} is not a matrix of numbers, but {vectors.dtype} of shape "
             f"{vectors.shape}"
         )
     return vectors
@@ -132,7 +132,7 @@ def _metric(file: h5py.File, path: Path) -> Metric:
     if metric is None:
         known = ", ".join(metric.in_files for metric in METRICS.values())
         what = "it has no attribute 'distance'" if name is None else f"its distance is '{text}'"
-        raise ValueError(f"{path}: {what}: it has to be one of {known}")
+        raise ValueError(f"{path}: {what}: it must be one of {known}")
     return metric
 
 
@@ -148,18 +148,18 @@ PUBLIC = (
 )
 """Names of public sets; the first is the default shape."""
 MOST_DIMENSIONS = 2000
-"""Dimensions of a vector that pgvector can index."""
+"""The most dimensions that pgvector can index."""
 _NAME = re.compile(r"[a-z0-9-]+?-(?P<dimensions>\d{1,4})-(?P<metric>[a-z]+)")
 _DECAY = 0.2
-"""How fast the spread shrinks from one principal axis to the next, as a power of its number. With
-0.6, searches with the least effort find nearly everything among 10,000 vectors."""
+"""The exponent of the power law for the spread along the principal axes. With 0.6, even
+searches with the least effort find nearly all of 10,000 vectors."""
 _WITHIN = 1.0
-"""Spread within a cluster, relative to that of the clusters' centres."""
+"""Spread within a cluster, relative to the spread of the clusters' centres."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """The dimensions and the metric of vectors, called as the public set that has them."""
+    """The dimensions and the metric of vectors, named like a public set."""
 
     name: str
     dimensions: int
@@ -167,13 +167,13 @@ class Shape:
 
 
 def shape_called(name: str) -> Shape:
-    """Return the shape of a name like `sift-128-euclidean`. Raises ValueError for another name."""
+    """Return the shape of a name like `sift-128-euclidean`. Raises ValueError."""
     match = _NAME.fullmatch(name)
     metric = metric_in_files(match["metric"]) if match else None
     if match is None or metric is None:
         metrics = listing([metric.in_files for metric in METRICS.values()], "or")
         raise ValueError(
-            f"'{name}' is no shape: write NAME-DIMENSIONS-METRIC with {metrics}, for example "
+            f"'{name}' is not a shape: write NAME-DIMENSIONS-METRIC with {metrics}, for example "
             f"{PUBLIC[0]}"
         )
     dimensions = int(match["dimensions"])
@@ -183,10 +183,10 @@ def shape_called(name: str) -> Shape:
 
 
 def clustered(shape: Shape, count: int, seed: int) -> Iterator[Vectors]:
-    """Yield blocks of vectors: a mixture of Gaussians whose clusters' sizes follow a power law.
+    """Yield blocks of vectors: a mixture of Gaussians whose cluster sizes follow a power law.
 
-    The spread along the principal axes decays by a power law too, as that of the public sets does:
-    of vectors that spread alike in all dimensions, all are about equally far away.
+    The spread along the principal axes also decays by a power law, like in the public sets: without
+    it, all vectors would be at about the same distance.
     """
     rng = np.random.default_rng([seed, shape.dimensions])
     clusters = max(2, round(count**0.5 / 2))
@@ -204,18 +204,18 @@ def clustered(shape: Shape, count: int, seed: int) -> Iterator[Vectors]:
 
 
 BLOCK_BYTES = 64 << 20
-"""Size of the distances that are in memory at once."""
+"""Size of the distances in memory at a time."""
 TIE = 1e-5
-"""Relative difference of two distances that are taken for one: servers calculate in 32 bits."""
+"""Relative difference of distances that count as equal: servers compute in 32 bits."""
 _TIE_AT_ZERO = 1e-6
 
 
 @dataclass(frozen=True)
 class Exact:
-    """The right answers: for each query the rows of its nearest vectors, and their distances.
+    """The exact answers: for each query the rows of its nearest vectors, and their distances.
 
-    A row is that of the vectors, from 0. Both have the shape (queries, k); k is less than asked for
-    where there are fewer vectors.
+    Rows are numbered from 0. Both arrays have the shape (queries, k); k is smaller if there are
+    fewer vectors.
     """
 
     rows: NDArray[np.int64]
@@ -229,9 +229,9 @@ def nearest(
     metric: Metric,
     among: NDArray[np.int64] | None = None,
 ) -> Exact:
-    """Return the `k` nearest of the vectors for each query, the nearest first.
+    """Return the `k` nearest vectors for each query, the nearest first.
 
-    `among` has the rows to choose from; None means all.
+    `among` has the rows to search; None for all.
     """
     rows = np.arange(len(vectors)) if among is None else among
     kept_rows = np.empty((len(queries), 0), dtype=np.int64)
@@ -255,10 +255,10 @@ def recall(
     vectors: Vectors,
     metric: Metric,
 ) -> float:
-    """Return the share of the nearest vectors that the answers have, over all queries.
+    """Return the share of the nearest vectors that the answers contain, over all queries.
 
-    An answer is the rows that a server returned. As ann-benchmarks counts, a row is right if it is
-    no farther than the last of the exact answer, so that of vectors at one distance any counts.
+    An answer is the rows that a server returned. As in ann-benchmarks, a row is correct if it is no
+    farther than the last one of the exact answer, so that ties count as correct.
     """
     right = 0
     for number, returned in enumerate(answers):
@@ -273,19 +273,19 @@ def recall(
 
 
 Vectors = NDArray[np.float32]
-"""Vectors, one a row."""
+"""One vector per row."""
 Distances = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """A distance: the nearest vectors are those with the smallest."""
+    """A distance function."""
 
     name: str
     in_files: str
-    """The word for it in the names of the public sets, and in the attribute of their files."""
+    """The name in names of public sets, and in the attribute of their files."""
     between: Callable[[Vectors, Vectors], Distances]
-    """Function of queries and vectors: their distances, of shape (queries, vectors)."""
+    """A function: queries, vectors -> distances of shape (queries, vectors)."""
 
 
 def _euclidean(queries: Vectors, vectors: Vectors) -> Distances:
@@ -322,28 +322,28 @@ METRICS = {
 
 
 def metric_in_files(name: str) -> Metric | None:
-    """Return the metric that the public sets call so; None for one that no index has."""
+    """Return the metric with this name in public sets; None if no index supports it."""
     return next((metric for metric in METRICS.values() if metric.in_files == name), None)
 
 
 _LAYOUT = np.dtype("<f4")
-"""Vectors in a file: little-endian, without a header, as the driver reads them."""
+"""The format of vectors in the driver's files: little-endian, without a header."""
 BUCKETS = 100
-"""Row `i` is in bucket `i % BUCKETS`, by which queries filter: a percent of the rows each."""
+"""Row `i` is in bucket `i % BUCKETS`; queries filter by it. Each has a percent of the rows."""
 LEAST_FILTERED_ROWS = 10 * BUCKETS
-"""Rows from which the buckets are alike: with fewer, one row makes a bucket a tenth larger."""
+"""The fewest rows for filters: sizes of buckets then differ by a tenth at most."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """Vectors and queries as files, with the exact answers."""
+    """Files of vectors and queries, with the exact answers."""
 
     name: str
     folder: Path
     dimensions: int
     metric: Metric
     file: Header | None = None
-    """The file of ann-benchmarks that they are of, if they are all of it."""
+    """The file of ann-benchmarks, if the data are all of its vectors."""
 
     @property
     def vectors_file(self) -> Path:
@@ -354,7 +354,7 @@ class Dataset:
         return self.folder / "queries.f32"
 
     def vectors(self) -> Vectors:
-        """Return the vectors, which stay on disk until they are read."""
+        """Return the vectors, memory-mapped."""
         return self._mapped(self.vectors_file)
 
     def queries(self) -> Vectors:
@@ -378,11 +378,11 @@ class Dataset:
 
 
 def generated(shape: Shape, rows: int, queries: int, seed: int) -> Dataset:
-    """Return clustered vectors of a shape: the same for the same numbers, on every machine."""
+    """Return clustered vectors of a shape: equal for equal arguments, on every machine."""
 
     def make(folder: Path) -> None:
         generator = clustered(shape, rows + queries, seed)
-        # The queries come first: more rows are then the same rows and others behind them.
+        # The queries come first, so that a larger set begins with the rows of a smaller one.
         with (folder / "queries.f32").open("wb") as asked, (folder / "vectors.f32").open("wb") as f:
             left = queries
             for block in generator:
@@ -392,7 +392,7 @@ def generated(shape: Shape, rows: int, queries: int, seed: int) -> Dataset:
                 f.write(tail.astype(_LAYOUT).tobytes())
 
     facts = {
-        "made": 1,  # to be raised with every change of the generator
+        "made": 1,  # increase it with every change of the generator
         "dimensions": shape.dimensions,
         "rows": rows,
         "queries": queries,
@@ -418,7 +418,7 @@ def of_file(header: Header, rows: int, queries: int) -> Dataset:
 
 
 def _kept(facts: Mapping[str, object], make: Callable[[Path], None]) -> Path:
-    """Return the folder of the data that these facts decide; `make` fills a missing one."""
+    """Return the folder of the data with these facts; `make` fills a missing one."""
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
     folder = cache_root() / "vectors" / key
     if not folder.is_dir():

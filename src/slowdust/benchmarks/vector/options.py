@@ -1,4 +1,4 @@
-"""The table `[vector]` of an experiment file, and the tests that it asks for."""
+"""The table `[vector]` of an experiment file, and its tests."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from slowdust.places import named_path
 from slowdust.sql import HNSW, IVFFLAT, Dbms
 
 MOST_EFFORT = 1000
-"""The largest `hnsw.ef_search` that pgvector takes."""
+"""The largest `hnsw.ef_search` of pgvector."""
 Effort = Annotated[int, Field(ge=1, le=MOST_EFFORT), AsCount]
 Probes = Annotated[int, Field(ge=1, le=32768), AsCount]
 Percent = Annotated[int, Field(ge=1, le=99)]
 
 
 class VectorTable(Table):
-    """The keys of the table; what a shape or a file says need not be said."""
+    """The table `[vector]`; a shape or a file provides dimensions and metric."""
 
     shape: str | None = PUBLIC[0]
     """None with a dataset, which has its own."""
@@ -45,7 +45,7 @@ class VectorTable(Table):
     metric: Literal["l2", "cosine", "ip"] | None = None
     k: Annotated[int, Field(ge=1, le=1000), AsCount] = 10
     queries: Annotated[int, Field(ge=1, le=100_000), AsCount] = 500
-    """Different queries: those that are timed, and of whose answers the recall is."""
+    """The number of different queries, for timing and for recall."""
     m: Annotated[int, Field(ge=3, le=100), AsCount] = 16
     ef_construction: Annotated[int, Field(ge=4, le=1000), AsCount] = 64
     lists: Annotated[int, Field(ge=1, le=32768), AsCount] | None = None
@@ -53,7 +53,7 @@ class VectorTable(Table):
     efforts: list[Effort] = Field(default=[10, 20, 40, 80, 160], min_length=1)
     probes: list[Probes] = Field(default=[1, 2, 4, 8, 16], min_length=1)
     filters: list[Percent] = Field(default=[10, 1], max_length=5)
-    """Percentages of the rows to which filtered queries are limited."""
+    """Percentages of the rows that filtered queries search."""
 
     @field_validator("shape")
     @classmethod
@@ -66,7 +66,7 @@ class VectorTable(Table):
         if value is None:
             return None
         path = named_path(value)
-        check_values(read_header(path))  # errors name it as it was written
+        check_values(read_header(path))  # errors contain the path as written
         return str(path.absolute())
 
     @field_validator("efforts", "probes", "filters")
@@ -86,35 +86,33 @@ class VectorTable(Table):
         if self.dataset is not None:
             for key in ("shape", "dimensions", "metric"):
                 if key in self.model_fields_set:
-                    raise OwnKeyError("it contradicts dataset: the file has its own", key)
-            self.__dict__["shape"] = None  # else the stored file would contradict itself
+                    raise OwnKeyError("remove it: the dataset has its own", key)
+            self.__dict__["shape"] = None  # else the stored file would be inconsistent
         if self.ef_construction < 2 * self.m:
             if "ef_construction" in self.model_fields_set:
-                least = (
-                    f"{self.ef_construction} is too little: write at least twice m, {2 * self.m}"
-                )
+                least = f"{self.ef_construction} is too small: write at least twice m, {2 * self.m}"
                 raise OwnKeyError(least, "ef_construction")
             raise OwnKeyError(
-                f"{self.m} is too much: write at most half of ef_construction, which is "
-                f"{self.ef_construction}",
+                f"{self.m} is too large: write at most half of ef_construction "
+                f"({self.ef_construction})",
                 "m",
             )
         if self.k > (effort := min(self.efforts)):
             raise OwnKeyError(
-                f"searches with an effort of {effort} find no {self.k} neighbours: write efforts "
-                f"of {self.k} or more",
+                f"searches with an effort of {effort} find fewer than {self.k} neighbours: write "
+                f"efforts of at least {self.k}",
                 "efforts" if "efforts" in self.model_fields_set else "k",
             )
         return self
 
     @cached_property
     def header(self) -> Header | None:
-        """What the file has; None without one."""
+        """The facts of the file; None without one."""
         return read_header(Path(self.dataset)) if self.dataset else None
 
     @property
     def of_shape(self) -> Shape:
-        """The shape of made vectors, with the dimensions and the metric that were given."""
+        """The shape of generated vectors, with the given dimensions and metric."""
         shape = shape_called(self.shape or PUBLIC[0])
         dimensions = self.dimensions or shape.dimensions
         metric = METRICS[self.metric] if self.metric else shape.metric
@@ -130,9 +128,9 @@ class VectorTable(Table):
 NAME = "vector"
 EXACT = "exact"
 BUILD = "build-"
-"""Beginning of the names of tests that build an index."""
+"""The prefix of the names of tests that build an index."""
 _KNOB = {HNSW: "ef", IVFFLAT: "probes"}
-"""Kind of index -> what its effort is called in the names of tests."""
+"""Kind of index -> the name of its effort in names of tests."""
 _SEARCH = re.compile(
     r"(?P<kind>hnsw|ivfflat)\.(?:ef|probes)(?P<effort>\d+)(?:\.filter(?P<percent>\d+))?"
 )
@@ -145,7 +143,7 @@ class VectorTest(Test):
     kind: str | None = None
     """The kind of index that it searches; None for exact scans and builds."""
     percent: int | None = None
-    """The share of the rows that it is limited to; None for all."""
+    """The percentage of the rows that it searches; None for all."""
     curve: str | None = None
     effort: int | None = None
     builds_index: str | None = None
@@ -165,7 +163,7 @@ class VectorTest(Test):
 
     @property
     def table(self) -> str:
-        """The table that it reads: that with the index, or the one that has none."""
+        """The table that it reads: the one with its kind of index, or the one without."""
         return "vectors" if self.kind is None else f"vectors_{self.kind}"
 
 

@@ -1,4 +1,4 @@
-"""The tables and searches as the driver gets them, and the questions whose answers are judged."""
+"""The tables and searches for the driver, and the queries that measure recall."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from slowdust.sql import (
 
 
 class VectorData(Answered):
-    """Vectors, one table for each kind of index and one without, and the searches in them."""
+    """Tables of vectors, one for each kind of index and one without, and the searches in them."""
 
     def __init__(
         self, settings: VectorTable, rows: int, seed: int, tests: Sequence[VectorTest]
     ) -> None:
-        """`tests` are those that are run: only their tables are made."""
+        """Only the tables of `tests` are created."""
         self._settings = settings
         self._rows = rows
         self._seed = seed
@@ -53,9 +53,9 @@ class VectorData(Answered):
 
     @cached_property
     def dataset(self) -> Dataset:
-        """The vectors and queries, which are made or found in the cache when they are needed.
+        """The vectors and queries, generated or found in the cache on first use.
 
-        Raises UsageError if the values of a file cannot be used.
+        Raises UsageError for invalid values in a file.
         """
         settings = self._settings
         if settings.header is None:
@@ -79,7 +79,7 @@ class VectorData(Answered):
         return Tables(tables=tables, before=list(dialect.before))
 
     def test(self, name: str, dbms: Dbms, clients: int) -> TestOnDbms:
-        """Return a search, whose vectors come in turn, or the build of an index."""
+        """Return a search, with vectors in turn, or the build of an index."""
         dialect, test = _dialect(dbms), _test(name)
         if test.builds_index is not None:
             kind = str(test.builds_index)
@@ -186,7 +186,7 @@ def _dialect(dbms: Dbms) -> VectorIndexes:
 
 
 def _literals(vectors: NDArray[np.float32], encoding: Encoding) -> list[str]:
-    """Return vectors as they are written in statements: with all digits, or as bytes."""
+    """Return SQL literals of vectors: all digits, or bytes."""
     if encoding == "text":
         return [f"'[{','.join(map(str, vector))}]'" for vector in vectors.tolist()]
     return [f"x'{vector.astype('<f4').tobytes().hex()}'" for vector in vectors]

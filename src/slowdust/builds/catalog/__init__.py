@@ -1,9 +1,9 @@
-"""The catalog: for each DBMS a file with its versions and their sources.
+"""The catalog: a file for each DBMS, with its versions and their sources.
 
-A new DBMS is a new `DBMS.toml` beside this module. `[server]` says how its binary is recognised,
-`[sources.NAME]` describes a source (`kind` and that kind's options), `[versions]` maps a version to
-its name in each source, in the order in which sources are tried. A user's own `catalog/DBMS.toml`
-in the data directory adds sources and versions, or replaces those of the same name.
+A new DBMS is a new `DBMS.toml` in this folder. `[server]` describes how to recognise its binary,
+`[sources.NAME]` describes a source (`kind` and the options of that kind), `[versions]` maps a
+version to its name in each source; sources are tried in this order. A user's own
+`catalog/DBMS.toml` in the data directory adds sources and versions, or replaces existing ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Shape = TypeVar("Shape", bound=msgspec.Struct)
 
 
 class ServerBinary(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """The table `[server]`: where a server is in a directory, and how it prints its version."""
+    """The table `[server]`: how to find a server in a directory, and how it prints its version."""
 
     paths: tuple[str, ...]
     """Glob patterns, relative to the directory."""
@@ -35,7 +35,7 @@ class ServerBinary(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     version_pattern: str
     """The pattern of the output; its first group is the version."""
     is_library: bool = msgspec.field(default=False, name="library")
-    """Whether it is a library, which a program of Slowdust loads: the DBMS has no server."""
+    """Whether it is a library, which Slowdust's driver loads: the DBMS has no server."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class Origin:
     """The version's name in that source."""
 
     def options_as(self, shape: type[Shape]) -> Shape:
-        """Convert the options to the type of their kind; raise UsageError when they do not fit."""
+        """Convert the options to the type of their kind. Raises UsageError for invalid options."""
         try:
             return msgspec.convert(self.options, shape)
         except msgspec.ValidationError as error:
             raise UsageError(
-                f"the catalog has wrong options of a source of kind {self.kind}: {error}"
+                f"the catalog has invalid options for a source of kind {self.kind}: {error}"
             ) from error
 
 
@@ -66,7 +66,7 @@ class Entry:
     version: str
     origins: tuple[Origin, ...]
     flags: str | None = None
-    """The name of the set of flags with which it is compiled; None for those of the catalog."""
+    """The flag set that it is compiled with; None for the flags of the catalog."""
 
     @property
     def name(self) -> str:
@@ -80,16 +80,16 @@ class Entry:
 
 @dataclass(frozen=True)
 class Catalog:
-    """The versions of a DBMS, and how its server is recognised."""
+    """The versions of a DBMS, and how to recognise its server."""
 
     dbms: str
     server: ServerBinary
     entries: tuple[Entry, ...]
 
     def find(self, version: str) -> Entry:
-        """Return the entry of a version; '17' stands for the newest 17.x.
+        """Return the entry of a version; '17' means the newest 17.x.
 
-        Raises UsageError, which lists similar versions.
+        Raises UsageError with similar versions.
         """
         wanted = version_parts(version)
         matching = [
@@ -115,14 +115,14 @@ class Catalog:
 
 
 def version_parts(version: str) -> tuple[int, ...]:
-    """Return (17, 10) for '17.10'; empty for a version that is not made of numbers."""
+    """Return (17, 10) for '17.10'; empty if the version is not numeric."""
     if not re.fullmatch(r"\d+(\.\d+)*", version):
         return ()
     return tuple(int(part) for part in version.split("."))
 
 
 def _parts_of_server(version: str) -> tuple[int, ...]:
-    """Return (16, 2) for '16.2-pgvector0.6.2', a server's version with that of an extension."""
+    """Return (16, 2) for '16.2-pgvector0.6.2': the version without its extension."""
     return version_parts(re.sub(r"-[a-z]+\d+(\.\d+)*$", "", version))
 
 
@@ -135,7 +135,7 @@ def known_dbms() -> tuple[str, ...]:
 def catalog_of(dbms: str) -> Catalog:
     """Return the catalog of a DBMS, with the user's own additions.
 
-    Raises UsageError for an unknown DBMS, or for wrong additions.
+    Raises UsageError for an unknown DBMS or invalid additions.
     """
     if dbms not in known_dbms():
         close = nearest(dbms, known_dbms())
@@ -151,9 +151,9 @@ def catalog_of(dbms: str) -> Catalog:
 
 
 def read_catalog(text: str, additions: str = "") -> Catalog:
-    """Read a catalog from the text of its file and of a file of additions.
+    """Read a catalog from the text of its file and of a file with additions.
 
-    Raises msgspec.DecodeError for a wrong structure, UsageError for wrong values.
+    Raises msgspec.DecodeError for an invalid structure, UsageError for invalid values.
     """
     file = msgspec.toml.decode(text, type=_File)
     own = msgspec.toml.decode(additions, type=_Additions)

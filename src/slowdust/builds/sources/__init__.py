@@ -1,7 +1,7 @@
 """Sources of builds: one module per kind, and one line in `_SOURCES`.
 
-A source that cannot be used now raises `SourceUnavailable`, so that the next one is tried; one that
-gives something else than was published raises `SlowdustError`, which ends the search.
+A source that is not available raises `SourceUnavailable`, and the next one is tried. If its content
+differs from its published hash, it raises `SlowdustError`, which stops the search.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from slowdust.errors import SlowdustError, UsageError
 
 
 class Source(Protocol):
-    """The functions of a module that is a kind of source."""
+    """The functions of a source's module."""
 
     def provide(self, origin: Origin, folder: Path, progress: Progress) -> Unpacked: ...
 
@@ -42,9 +42,9 @@ _SOURCES: Mapping[str, Source] = {
 def provide_first(
     name: str, origins: Sequence[Origin], folder: Path, progress: Progress
 ) -> Unpacked:
-    """Provide a build from the first origin that can be used now, below a new folder.
+    """Provide a build from the first available origin, in a new folder.
 
-    Raises SlowdustError when there is none, with the reason of each and what the user can do.
+    Raises SlowdustError if none is available, with each origin's reason and what the user can do.
     """
     refusals, remedies = [], []
     for origin in origins:
@@ -68,7 +68,7 @@ def describe(origin: Origin) -> str:
 
 
 def source_of(origin: Origin) -> Source:
-    """Return the source of an origin's kind; raise UsageError for an unknown kind."""
+    """Return the source of an origin's kind. Raises UsageError for an unknown kind."""
     if origin.kind not in _SOURCES:
         raise UsageError(f"unknown kind of source {origin.kind!r}: choose {', '.join(_SOURCES)}")
     return _SOURCES[origin.kind]

@@ -1,6 +1,6 @@
-"""Builds of SQLite, compiled here from its amalgamation: one file of C that a Rust crate carries.
+"""Builds of SQLite, compiled here from its amalgamation: one C file, contained in a Rust crate.
 
-Cargo fetches the crate and verifies it by the checksum of the registry's index.
+Cargo fetches the crate and verifies its checksum.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _ASSERTIONS = "-DSQLITE_DEBUG"
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """The crate, and how its file is compiled."""
+    """The crate, and how to compile its file."""
 
     crate: str
     file: str
     flags: list[str]
     flag_set: str | None = None
-    """The name of the set that `flags` were varied by, if they were."""
+    """The name of the flag set that was applied to `flags`, if any."""
 
 
 def is_compiled(dbms: str) -> bool:
@@ -53,19 +53,18 @@ def is_compiled(dbms: str) -> bool:
 
 
 def check_flags(flags: FlagSet) -> None:
-    """Raise UsageError for a set of flags that is not for one file."""
+    """Raise UsageError for a flag set that needs several files."""
     if flags.across_files:
         others = ", ".join(name for name, other in FLAG_SETS.items() if not other.across_files)
         raise UsageError(
-            f"+{flags.name} is for programs of several files, and an amalgamation is one: choose "
-            f"{others}"
+            f"+{flags.name} has no effect on an amalgamation, which is one file: choose {others}"
         )
 
 
 def with_flags(origin: Origin, flags: FlagSet) -> Origin:
-    """Return an origin that is compiled with a set of flags in place of its own level.
+    """Return an origin that is compiled with a flag set instead of its own optimization level.
 
-    Raises UsageError for the default set where the catalog has another level.
+    Raises UsageError for the default set if the catalog has another level.
     """
     options = origin.options_as(Options)
     kept = [option for option in options.flags if not option.startswith("-O")]
@@ -77,7 +76,7 @@ def with_flags(origin: Origin, flags: FlagSet) -> Origin:
     if set(varied) != set(options.flags):
         raise UsageError(
             f"the catalog compiles {describe(origin)} with {' '.join(options.flags)}, not with "
-            f"{flags.name}: leave out +{flags.name}"
+            f"{flags.name}: remove +{flags.name}"
         )
     return origin
 
@@ -87,7 +86,7 @@ def describe(origin: Origin) -> str:
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch a crate, and compile its amalgamation as a library below an empty folder."""
+    """Fetch a crate, and compile its amalgamation as a library in an empty folder."""
     options = origin.options_as(Options)
     compiler = os.environ.get("CC", "cc")
     check_programs({compiler: "gcc libc6-dev"})

@@ -1,7 +1,7 @@
 """Builds that are archives on a web server or in a directory, verified by their SHA-256.
 
-An archive with another hash is refused. A user's own file needs no hash: it is computed, and is
-part of the build's provenance like any other.
+An archive with another hash is refused. A user's own file needs no hash: it is computed and becomes
+part of the build's provenance.
 """
 
 from __future__ import annotations
@@ -39,22 +39,22 @@ _GIVE_CHECKSUM = (
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """The location of an archive, and its hash or the file that publishes it."""
+    """The location of an archive, and its hash or the file with its hash."""
 
     base: str
     """A URL, or a directory of this machine."""
     path: str
-    """The path below the base, where '{version}' and '{series}' stand for '8.0.40' and '8.0'."""
+    """The path in the base; '{version}' and '{series}' become '8.0.40' and '8.0'."""
     mirror: str | None = None
-    """The environment variable that names another base."""
+    """The environment variable for another base."""
     sha256: str | None = None
     checksums: str | None = None
-    """The name, as in `path`, of a file beside the archive with lines 'SHA256  NAME'."""
+    """The name of a file in the archive's directory, with lines 'SHA256  NAME'."""
     libraries: list[str] = []
 
 
 class NoDowngrade(urllib.request.HTTPRedirectHandler):
-    """A handler that follows redirects, except from https to an unprotected protocol."""
+    """A handler that follows redirects, except from https to an unencrypted protocol."""
 
     def redirect_request(  # noqa: PLR0917 - as in the base
         self,
@@ -68,15 +68,15 @@ class NoDowngrade(urllib.request.HTTPRedirectHandler):
         new = super().redirect_request(req, fp, code, msg, headers, newurl)
         if new is not None and req.type == "https" != new.type:
             raise urllib.error.URLError(
-                f"it redirects from https to {shown(newurl)}, which is not safe"
+                f"it redirects from https to {shown(newurl)}, which is not encrypted"
             )
         return new
 
 
 def user_archive(location: str, version: str, sha256: str | None) -> Origin:
-    """Return the origin of an archive that the user names by URL or as a file.
+    """Return the origin of a user's archive, a URL or a file.
 
-    Raises UsageError for a URL without a hash, or with a user, and for a pipe, which may never end.
+    Raises UsageError for a URL without a hash, a URL with a user, and a pipe, which may never end.
     """
     if _is_url(location):
         _check_no_user(location)
@@ -84,8 +84,8 @@ def user_archive(location: str, version: str, sha256: str | None) -> Origin:
         check_regular(Path(location))
     if sha256 is None and _is_url(location):
         raise UsageError(
-            f"{shown(location)} needs --sha256 HEX with the archive's SHA-256, since a web server "
-            "could send anything: only a local file may go without"
+            f"{shown(location)} is a URL: add --sha256 HEX with the archive's SHA-256, or download "
+            "it and give the file"
         )
     path = location if _is_url(location) else str(Path(location).absolute())
     base, _, name = path.replace("{", "{{").replace("}", "}}").rpartition("/")
@@ -112,8 +112,8 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     digest = sha256_of(archive)
     if expected is not None and digest != expected:
         raise SlowdustError(
-            f"{name} has the SHA-256 {digest} instead of {expected}: it was damaged or changed on "
-            "the way, or is another file"
+            f"{name} has the SHA-256 {digest} instead of {expected}: it is damaged, was modified, "
+            "or is another file"
         )
     progress(f"unpacking {name}")
     unpacked = folder / "unpacked"
@@ -137,16 +137,16 @@ def _path(origin: Origin, pattern: str) -> str:
     try:
         return pattern.format(version=origin.version, series=series)
     except (LookupError, ValueError) as error:
-        raise UsageError(f"{pattern!r} is not the path of an archive: {error}") from error
+        raise UsageError(f"{pattern!r} is not a valid path of an archive: {error}") from error
 
 
 def _expected(origin: Origin, location: str) -> str | None:
-    """Return the hash that the archive must have; None for a user's own file without one."""
+    """Return the archive's required hash; None for a user's file without one."""
     options = origin.options_as(Options)
     if options.sha256 is not None:
         digest = options.sha256.lower()
         if not _SHA256.fullmatch(digest):
-            raise UsageError(f"{digest!r} is not a SHA-256: write its 64 hexadecimal digits")
+            raise UsageError(f"{digest!r} is not a SHA-256: write 64 hexadecimal digits")
         return digest
     folder, _, name = location.rpartition("/")
     if options.checksums is None:
@@ -160,7 +160,7 @@ def _expected(origin: Origin, location: str) -> str | None:
         digest, _, published = line.partition(" ")
         if published.lstrip(" *").removeprefix("./") == name and _SHA256.fullmatch(digest):
             return digest
-    raise SourceUnavailable(f"{checksums} of its directory has no checksum of {name}")
+    raise SourceUnavailable(f"{checksums} in its directory has no checksum of {name}")
 
 
 def _fetch(location: str, destination: Path) -> None:
@@ -169,7 +169,7 @@ def _fetch(location: str, destination: Path) -> None:
             output.write(chunk)
         length = source.headers["Content-Length"] if isinstance(source, HTTPResponse) else None
         if length is not None and output.tell() != int(length):
-            raise SourceUnavailable(f"the download ended after {output.tell()} of {length} bytes")
+            raise SourceUnavailable(f"the download stopped after {output.tell()} of {length} bytes")
 
 
 def _opened(location: str) -> IO[bytes]:
@@ -188,7 +188,7 @@ def _opened(location: str) -> IO[bytes]:
 
 
 def _read(source: IO[bytes], size: int) -> bytes:
-    """Read a chunk; only errors of reading, not of writing, make the source unavailable."""
+    """Read a chunk; report read errors, unlike write errors, as an unavailable source."""
     try:
         return source.read(size)
     except (OSError, HTTPException) as error:
@@ -199,22 +199,22 @@ def _unpack(archive: Path, name: str, folder: Path) -> None:
     with archive.open("rb") as file:
         if file.read(len(_ZSTD_BEGINNING)) == _ZSTD_BEGINNING:
             raise UnsafeArchive(
-                f"{name} is compressed with zstd, which cannot be unpacked here: unpack it "
+                f"{name} is compressed with zstd, which Slowdust does not support: unpack it "
                 "yourself and register the directory with 'slowdust builds add'"
             )
     unpack(archive, folder)
 
 
 def _single_folder(unpacked: Path) -> Path:
-    """Return the only folder at the top of an archive, or else the archive's own folder."""
+    """Return the only top-level folder of an archive, or else the whole archive."""
     members = list(unpacked.iterdir())
     return members[0] if len(members) == 1 and members[0].is_dir() else unpacked
 
 
 def _check_no_user(location: str) -> None:
-    """Refuse the address of an archive with a user, which would be neither sent nor kept secret.
+    """Raise UsageError for an invalid URL, or one with a user.
 
-    Raises UsageError if it has one, or is not an address.
+    The user would be neither sent nor kept secret.
     """
     try:
         user = parse_address(location).user

@@ -1,4 +1,4 @@
-"""The ordinary client of a package registry, whose mirrors and proxies are respected."""
+"""Runs the ordinary clients of package registries, with their mirrors and proxies."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from slowdust.wording import cut
 FETCH_TIMEOUT_S = 1800.0
 _MESSAGE_CHARACTERS = 300
 Complaint = Callable[[str, str], str | None]
-"""A function of a client's standard output and standard error: its error; None where it has none.
-"""
+"""A function: a client's standard output and standard error -> its error, if any."""
 
 
-class SourceUnavailable(SlowdustError):  # noqa: N818 - a state of the world, not a fault
-    """A source that cannot provide the build now, while another may.
+class SourceUnavailable(SlowdustError):  # noqa: N818 - a condition, not an error
+    """A source that cannot provide the build now; another one may.
 
-    `remedy` says what the user can do about it, with '{name}' in the place of the build's name.
+    `remedy` is advice for users, with '{name}' for the build's name.
     """
 
     def __init__(self, reason: str, remedy: str = "") -> None:
@@ -40,9 +39,9 @@ def run_client(
     complaint: Complaint,
     variables: Mapping[str, str] | None = None,
 ) -> str:
-    """Run a client in a folder, with more variables in its environment, and return its output.
+    """Run a client in a folder, with additional environment variables, and return its output.
 
-    Raises SourceUnavailable with the client's error, or else with the last line of its messages.
+    Raises SourceUnavailable with the client's error, or with the last line of its output.
     """
     name = PurePath(command[0]).name
     try:
@@ -61,24 +60,24 @@ def run_client(
     except FileNotFoundError:
         raise SourceUnavailable(f"{name} is not installed") from None
     except subprocess.TimeoutExpired:
-        raise SourceUnavailable(f"{name} did not end within {FETCH_TIMEOUT_S:.0f} s") from None
+        raise SourceUnavailable(f"{name} did not finish within {FETCH_TIMEOUT_S:.0f} s") from None
     if done.returncode != 0:
         lines = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
         reason = complaint(done.stdout, done.stderr) or one_line("".join(lines[-1:]))
-        reason = without_secrets(reason)  # as that of a proxy
+        reason = without_secrets(reason)  # such as a proxy's password
         raise SourceUnavailable(f"{name}: {reason or f'exit code {done.returncode}'}")
     return done.stdout
 
 
 def one_line(text: str) -> str:
-    """Return a text without line breaks, short enough for a message."""
+    """Return a text without line breaks, cut to the length of a message."""
     return cut(" ".join(text.split()), _MESSAGE_CHARACTERS)
 
 
 def first_match(*patterns: str) -> Complaint:
-    """Return what finds the first line of the output that matches, by its group.
+    """Return a function that finds the first matching pattern and returns its group.
 
-    A pattern is looked for only where those before it match nothing.
+    A pattern is tried only if no earlier one matches.
     """
 
     def find(stdout: str, stderr: str) -> str | None:
@@ -92,23 +91,23 @@ def first_match(*patterns: str) -> Complaint:
 def fetch_file(
     command: Sequence[str], folder: Path, pattern: str, complaint: Complaint, described: str
 ) -> Path:
-    """Run a client that leaves one file in a folder, with a name like `pattern`; return the file.
+    """Run a client that writes one file like `pattern` into a folder; return the file.
 
-    Raises SourceUnavailable as `run_client`, and for another number of files.
+    Raises SourceUnavailable like `run_client`, and for another number of files.
     """
     run_client(command, folder, complaint)
     files = list(folder.glob(pattern))
     if len(files) != 1:
         client = PurePath(command[0]).name
         raise SourceUnavailable(
-            f"{client} left {len(files)} files {pattern} of {described} instead of one"
+            f"{client} wrote {len(files)} files {pattern} for {described} instead of one"
         )
     return files[0]
 
 
 @contextmanager
 def taken_from_zip(archive: Path, place: Path) -> Iterator[tuple[zipfile.ZipFile, Tree]]:
-    """Open a zip file, and a tree for parts of it, which is complete in the end."""
+    """Open a zip file and a tree for parts of it; finish the tree at the end."""
     tree = Tree(place)
     try:
         with zipfile.ZipFile(archive) as file:

@@ -1,12 +1,11 @@
 """Builds that are Debian packages, unpacked into a private root directory by a private apt.
 
-apt resolves and verifies the packages and all their dependencies, the C library included, by the
-signatures of Debian's archive and with the machine's `debian-archive-keyring`. It reads the
-machine's settings and changes none. The packages are unpacked, not installed: none of their scripts
-runs. Their programs are started through the dynamic loader of that root, with its libraries,
-independently of this machine's. The root has Debian's merged /usr: /lib is a link to /usr/lib,
-wherever a package has its files. `packages.txt` in the root names every package with its version
-and hash.
+apt resolves the packages with all their dependencies, including the C library, and verifies the
+signatures of Debian's archive with the machine's `debian-archive-keyring`. It reads the machine's
+settings and does not change them. The packages are unpacked, not installed: none of their scripts
+runs. Their programs are started with the dynamic loader and the libraries of that root, not with
+this machine's. The root has Debian's merged /usr: /lib is a link to /usr/lib, even if a package has
+its files in /lib. `packages.txt` in the root lists every package with version and hash.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ Acquire::Languages "none";
 #clear DPkg::Post-Invoke;
 #clear DPkg::Pre-Install-Pkgs;
 """
-"""Settings that replace the machine's own, which may name any file by an absolute path. Hooks are
-cleared, since they act on the machine."""
+"""Settings that replace the machine's own, which may contain absolute paths. Hooks are cleared,
+because they modify the machine."""
 
 _complaint = first_match(r"^[EW]:(.*GPG error.*)", r"^E:(.*)")
 
@@ -109,7 +108,7 @@ class PrivateApt:
         self._run("apt-get", "update")
 
     def candidate(self, package: str) -> str:
-        """Return a package's version in the suite; raise SourceUnavailable when it has none."""
+        """Return a package's version in the suite. Raises SourceUnavailable."""
         policy = self._run("apt-cache", "policy", package)
         candidate = re.search(r"^  Candidate: (\S+)$", policy, re.MULTILINE)
         if not candidate or candidate.group(1) == "(none)":
@@ -131,13 +130,13 @@ def _keyring() -> Path:
         if path.is_file():
             return path
     raise SourceUnavailable(
-        f"there is no {KEYRINGS[0]}, which verifies Debian's packages: install the package "
+        f"{KEYRINGS[0]} is missing, which is needed to verify Debian's packages: install "
         "debian-archive-keyring"
     )
 
 
 def _mirror(folder: Path) -> str:
-    """Return a mirror of Debian's archive, from the variable or from the machine's own apt."""
+    """Return a mirror of Debian's archive, from the variable or the machine's apt."""
     chosen = os.environ.get(MIRROR_VARIABLE)
     mirrors = [chosen] if chosen else _listed_mirrors(folder) or _configured_mirrors(folder)
     if not mirrors:
@@ -156,7 +155,7 @@ def _listed_mirrors(folder: Path) -> list[str]:
 
 
 def _configured_mirrors(folder: Path) -> list[str]:
-    """Return the mirrors from which a Debian machine would fetch the lists of its own release."""
+    """Return the mirrors of a Debian machine's own release."""
     try:
         release = platform.freedesktop_os_release()
     except OSError:
@@ -172,7 +171,7 @@ LISTING = "packages.txt"
 _LIBRARIES = "usr/lib/x86_64-linux-gnu"
 _LOADER = "ld-linux-x86-64.so.2"
 _MERGED = ("bin", "lib", "lib64", "sbin")
-"""Folders of the root that are links to the folders of the same name below usr."""
+"""Folders of the root that are links to the same folders in usr."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
@@ -180,7 +179,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
 
     suite: str
     packages: list[str]
-    """The names of the packages; the first one's version is the version of the catalog."""
+    """The names of the packages; the version in the catalog is the first package's."""
     component: str = "main"
 
 
@@ -216,7 +215,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
 
 
 def in_merged_usr(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Unify packages with the links of a merged /usr and packages with files in their place."""
+    """Move a package's files into the merged /usr; skip its own links for that."""
     name = str(PurePosixPath(member.name))
     if member.issym() and name in _MERGED and member.linkname == f"usr/{name}":
         return None

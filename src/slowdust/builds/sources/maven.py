@@ -1,4 +1,4 @@
-"""Builds that are Maven artifacts, fetched by the Maven client into its local repository."""
+"""Builds that are Maven artifacts, fetched by the Maven client."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _COPY = "org.apache.maven.plugins:maven-dependency-plugin:2.10:copy"
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """The artifact, and the parts of its jar that are the build."""
+    """The artifact, and the parts of its jar that form the build."""
 
     artifact: str
     take: dict[str, str]
     """Pattern of one folder of the jar, or of one archive in it -> the folder of the build for its
-    content, '.' for the build itself."""
+    content; '.' is the top."""
     classifier: str | None = None
     libraries: list[str] = []
 
@@ -38,7 +38,7 @@ def describe(origin: Origin) -> str:
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch an artifact, which Maven verifies, and unpack its parts below an empty folder."""
+    """Fetch an artifact, which Maven verifies, and unpack its parts into an empty folder."""
     options = origin.options_as(Options)
     progress(f"fetching {describe(origin)}")
     jar = fetch_file(
@@ -46,7 +46,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
             "mvn",
             "--batch-mode",
             "--quiet",
-            # By default a wrong checksum is only a warning for Maven.
+            # By default Maven only warns about a wrong checksum.
             "--strict-checksums",
             "-Dstyle.color=never",
             _COPY,
@@ -81,7 +81,7 @@ def _take(jar: zipfile.ZipFile, pattern: str, place: PurePosixPath, tree: Tree) 
         tree.add_zip(jar, matching[0], place)
         return
     with temporary_folder() as folder:
-        # The archive keeps its name, for messages.
+        # The archive keeps its name for messages.
         archive = within(folder, matching[0].name)
         with jar.open(str(matching[0])) as member, archive.open("wb") as copy:
             shutil.copyfileobj(member, copy)

@@ -1,6 +1,6 @@
-"""Builds of programs in Go, compiled here from the module that their makers publish.
+"""Builds of Go programs, compiled here from their published modules.
 
-Go fetches modules and verifies them by the checksum database, as far as it is set to.
+Go fetches the modules and, unless configured otherwise, verifies them with the checksum database.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from slowdust.builds.sources.client import one_line, run_client
 from slowdust.unpacking import inside
 
 _STATIC = {"CGO_ENABLED": "0"}
-"""Without C, so that the compiler of this machine does not matter, and with no libraries."""
+"""Build without C: no C compiler or shared libraries are needed."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """The module, and how its program is compiled."""
+    """The module, and how to compile its program."""
 
     module: str
     package: str
     """The program's package, relative to the module: './cmd/ferretdb'."""
     program: str
     files: dict[str, str] = {}
-    """Files that the module's makers generate -> their content, `{version}` for the version."""
+    """Files that releases generate -> their content, with `{version}` for the version."""
 
 
 class _Download(msgspec.Struct):
-    """What `go mod download -json` tells of a module."""
+    """The output of `go mod download -json` for a module."""
 
     folder: str = msgspec.field(name="Dir")
 
@@ -43,7 +43,7 @@ def describe(origin: Origin) -> str:
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch a module with all that it needs, and compile its program below an empty folder."""
+    """Fetch a module with its dependencies, and compile its program in an empty folder."""
     options = origin.options_as(Options)
     progress(f"fetching {describe(origin)}")
     answer = run_client(["go", "mod", "download", "-json", _specifier(origin)], folder, _complaint)
@@ -69,7 +69,7 @@ def _specifier(origin: Origin) -> str:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Copy a module, of which Go lets nothing be written, as files that can be."""
+    """Copy a module, whose files are read-only, as writable files."""
     target.mkdir()
     for path in source.iterdir():
         if path.is_dir():
@@ -79,11 +79,11 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _complaint(stdout: str, stderr: str) -> str | None:
-    told = [msgspec.json.decode(text, type=str) for text in re.findall(r'"Error": (".*")', stdout)]
+    errors = [msgspec.json.decode(x, type=str) for x in re.findall(r'"Error": (".*")', stdout)]
     lines = [
         line
         for line in stderr.splitlines()
         if line.strip() and not line.startswith(("go: downloading", "#"))
     ]
-    complaints = [*told, *lines]
+    complaints = [*errors, *lines]
     return one_line(complaints[0].removeprefix("go: ")) if complaints else None

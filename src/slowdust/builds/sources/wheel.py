@@ -1,7 +1,6 @@
 """Builds that are wheels of Python packages, fetched by pip.
 
-A wheel for another Python or platform than this one is fetched all the same: nothing of it is
-installed or run by Python.
+A wheel may be for another Python or platform than this one: it is unpacked, not installed.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ from slowdust.unpacking import UnsafeArchive, inside
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True):
-    """The package, and the folders of its wheel that are the build."""
+    """The package, and the folders of its wheel that form the build."""
 
     package: str
     python: str
-    """The version of Python that the wheel is for: '3.11'."""
+    """The Python version of the wheel: '3.11'."""
     platforms: list[str]
-    """The platforms that the wheel may be for, as its name has them."""
+    """The accepted platforms, as written in wheel names."""
     take: list[str]
-    """The folders of the wheel, which keep their places: programs find libraries beside them."""
+    """The folders of the wheel, which keep their paths: programs find libraries by them."""
 
 
 def describe(origin: Origin) -> str:
@@ -36,10 +35,10 @@ def describe(origin: Origin) -> str:
 
 
 def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
-    """Fetch a wheel, whose hash pip compares with its index, and unpack it in an empty folder."""
+    """Fetch a wheel, which pip verifies, and unpack it in an empty folder."""
     options = origin.options_as(Options)
     progress(f"fetching {describe(origin)}")
-    # This Python's pip, or the one that is installed beside it.
+    # This Python's pip, or the pip on the PATH.
     pip = [sys.executable, "-m", "pip"] if importlib.util.find_spec("pip") else ["pip"]
     wheel = fetch_file(
         [

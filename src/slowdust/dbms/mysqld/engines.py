@@ -1,4 +1,4 @@
-"""Storage engines: how they finish their background work, and how much they store."""
+"""Storage engines of mysqld: how they finish background work, and the sizes of their data."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from slowdust.units import Second
 _LONGEST_WAIT: Second = 300.0
 _LONGEST_PURGE: Second = 60.0
 _FEW_DIRTY_PAGES = 10
-"""Pages that a server itself keeps dirty."""
+"""Pages that an idle server keeps dirty."""
 _SHORT_HISTORY = 100
-"""Undo logs in a short list. Purged logs leave it in batches, so a longer one may be done too."""
+"""Undo logs in a short list. Purged logs are removed in batches, so a longer list may be done."""
 _LONGEST_CHECKPOINT: Second = 20.0
 _SHORT_CHECKPOINT = 4 << 20
-"""Bytes of the log: the server's own pages are changed all the time."""
+"""Bytes of the log. It is never 0: the server changes its own pages all the time."""
 _PURGE_IS_IDLE = "state: running but idle"
 _REPORTS_PURGE_SINCE = (5, 6, 0)
 _READINGS_WITHOUT_CHANGE = 15
-"""Readings over a few seconds, since older servers purge once a second when they are idle."""
+"""Readings over a few seconds: idle servers of older versions purge once a second."""
 _LOW_WATER_MARK_SINCE = (5, 6, 0)
 _PAGE_SIZES_SINCE = (5, 6, 0)
 _ONLY_PAGE_SIZE = 16384
@@ -38,13 +38,13 @@ _FILE_PER_TABLE = "innodb_file_per_table"
 _FILE_PER_TABLE_BY_DEFAULT_SINCE = (5, 6, 6)
 _OFF = frozenset({"off", "false", "0"})
 _IDLE_FLUSH = "innodb_idle_flush_pct"
-"""A setting of some versions; where it is 0, an idle server ignores the limits of dirty pages."""
+"""A setting of some versions; if it is 0, an idle server ignores the limits of dirty pages."""
 
 _INNODB_INDEXES = (
     "SELECT table_name, index_name, stat_name, stat_value FROM mysql.innodb_index_stats "
     "WHERE stat_name IN ('size', 'n_leaf_pages') AND database_name = DATABASE()"
 )
-"""The sizes in pages that the last ANALYZE counted; versions before 5.6 have none."""
+"""The sizes in pages that the last ANALYZE counted, since 5.6."""
 _INNODB_STATE = (
     "SHOW GLOBAL STATUS LIKE 'Innodb_buffer_pool_pages_dirty'",
     "SHOW ENGINE INNODB STATUS",
@@ -85,20 +85,20 @@ COUNTERS = (
 
 
 def _history_length(status: Sequence[Row]) -> int | None:
-    """Return the undo logs that are listed in InnoDB's status; None where they are not."""
+    """Return the number of undo logs in InnoDB's status; None if it is missing."""
     length = _HISTORY.search(_text_of(status))
     return None if length is None else int(length.group(1))
 
 
 def _checkpoint_age(status: Sequence[Row]) -> int | None:
-    """Return the bytes of the log behind the last checkpoint, by InnoDB's status."""
+    """Return the bytes of the log since the last checkpoint, from InnoDB's status."""
     text = _text_of(status)
     end, checkpoint = _LOG_END.search(text), _CHECKPOINT.search(text)
     return int(end.group(1)) - int(checkpoint.group(1)) if end and checkpoint else None
 
 
 def _read_innodb_facts(answers: Sequence[Sequence[Row]]) -> dict[str, dict[str, float]]:
-    """Read the answers to `_INNODB_STATE`, and to `_INNODB_INDEXES` of versions that have it."""
+    """Read the answers to `_INNODB_STATE` and, if asked, to `_INNODB_INDEXES`."""
     dirty, status, *of_indexes = answers
     server = {} if not dirty else {"dirty_pages": float(dirty[0][1] or 0)}
     change_buffer = _CHANGE_BUFFER.search(_text_of(status))
@@ -144,7 +144,7 @@ def read_counters(answers: Sequence[Sequence[Row]]) -> dict[str, float]:
 
 
 def _text_of(rows: Sequence[Row]) -> str:
-    """Return the fields of a status, which has few, long ones."""
+    """Return the text of a status, which has few long fields."""
     return "\n".join(field for row in rows for field in row if field)
 
 
@@ -152,40 +152,40 @@ class Engine(ABC):
     """A storage engine of MySQL and MariaDB."""
 
     buffer_pool: str | None
-    """The setting that is the size of the engine's page cache; None where it has none."""
+    """The setting for the size of the engine's page cache; None if it has none."""
     bytes_per_row: int
     log_at_commit: str | None = None
-    """The setting that says what a commit does with the log; None where there is no log."""
+    """The setting for writing the log at commit; None if there is no log."""
 
     @abstractmethod
     def settle(self, site: Served) -> list[Stage]:
-        """Return the stages that finish the deferred work on rows, before they are analyzed."""
+        """Return the stages that finish deferred work on rows before ANALYZE."""
 
     def write_out(self, site: Served) -> list[Stage]:
-        """Return the stages that write what is only in memory: then an idle server is idle."""
+        """Return the stages that write dirty pages, so that the server then has nothing to do."""
         return []
 
     def facts(self, site: Served) -> Query[Facts] | None:
-        """Return the query for physical facts; None where there are no files."""
+        """Return the query for physical facts; None if there are no files."""
         return None
 
     def before_sizes(self) -> list[Stage]:
-        """Return the stages without which ANALYZE would miss stored rows."""
+        """Return the stages to run before ANALYZE so that it sees all rows."""
         return []
 
     def waits(self) -> list[Waits]:
         return []
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
-        """Return the files with tables, below the directory of all files; none by default."""
+        """Return the files with tables, in the directory `files`; empty by default."""
         return []
 
     def page_size_statement(self, site: Served) -> str | None:
-        """Return the statement for the bytes of a page; None where pages have no one size."""
+        """Return the statement for the page size in bytes; None if page sizes vary."""
         return None
 
     def data_bytes(self, site: Served) -> int | None:
-        """Return the size of all files with tables; None where tables are in no file."""
+        """Return the size of all files with tables; None if there are no files."""
         return None if site.files is None else _bytes_of(self.data_files(site, site.files))
 
 
@@ -201,7 +201,7 @@ class Innodb(Engine):
         is_purged = _is_purged if reports_purge else HistoryLength().has_settled
         return [
             WaitUntil(
-                "old versions of rows are purged",
+                "old row versions are purged",
                 "SHOW ENGINE INNODB STATUS",
                 is_purged,
                 _LONGEST_PURGE,
@@ -231,7 +231,7 @@ class Innodb(Engine):
                 ),
             ),
             WaitUntil(
-                "the checkpoint is that of the written pages",
+                "the checkpoint has reached the written pages",
                 "SHOW ENGINE INNODB STATUS",
                 _is_checkpointed,
                 _LONGEST_CHECKPOINT,
@@ -244,13 +244,13 @@ class Innodb(Engine):
         return Query((*_INNODB_STATE, *indexes), _read_innodb_facts)
 
     def data_files(self, site: Served, files: Path) -> list[Path]:
-        """Return the tables' own files, with the system tablespace where not all have one."""
+        """Return the tables' own files, and the system tablespace if it may contain tables."""
         directory = data_directory(files)
         common = [] if _has_file_per_table(site) else files_below(directory, "ibdata*")
         return [*files_below(directory, "*/*.ibd"), *common]
 
     def page_size_statement(self, site: Served) -> str | None:
-        """Return the statement for versions that can have other pages than those of 16 KB."""
+        """Return the statement; versions before 5.6 always have pages of 16 KB."""
         if version_of(site.version) < _PAGE_SIZES_SINCE:
             return f"SELECT {_ONLY_PAGE_SIZE}"
         return "SELECT @@GLOBAL.innodb_page_size"
@@ -266,7 +266,7 @@ class Rocksdb(Engine):
     def settle(self, site: Served) -> list[Stage]:
         """Wait for compaction, flush the memtable, compact level 0, and wait again."""
         compacted = WaitUntil(
-            "compaction has nothing to do",
+            "no compaction is pending",
             "SELECT COALESCE(SUM(value), 0) FROM information_schema.rocksdb_cfstats "
             "WHERE stat_type IN ('COMPACTION_PENDING', 'MEM_TABLE_FLUSH_PENDING')",
             lambda rows: all(float(row[0] or 0) == 0 for row in rows),
@@ -279,7 +279,7 @@ class Rocksdb(Engine):
         return Query(_ROCKSDB_FACTS, _read_rocksdb_facts)
 
     def before_sizes(self) -> list[Stage]:
-        """Flush the memtable, since ANALYZE reads only the sorted files."""
+        """Flush the memtable: ANALYZE reads only the sorted files."""
         return [Statements(("SET GLOBAL rocksdb_force_flush_memtable_now = 1",))]
 
     def waits(self) -> list[Waits]:
@@ -291,11 +291,11 @@ class Rocksdb(Engine):
 
 
 class Memory(Engine):
-    """The MEMORY engine (Heap): hash tables that a restart empties."""
+    """The MEMORY engine (Heap): hash tables that are empty after a restart."""
 
     buffer_pool = None
     bytes_per_row = 4200
-    """Rows of fixed length, with room for the longest value of each column."""
+    """Rows have a fixed length, with space for the longest value of each column."""
 
     def settle(self, site: Served) -> list[Stage]:
         return []
@@ -308,7 +308,7 @@ ENGINES: Mapping[str, Engine] = {"innodb": Innodb(), "rocksdb": Rocksdb(), "memo
 
 
 def _bytes_of(files: Iterable[Path]) -> int:
-    """Add up the files that still exist: a running server deletes some."""
+    """Add up the files that still exist: a running server may delete some."""
     total = 0
     for file in files:
         with contextlib.suppress(FileNotFoundError):
@@ -324,14 +324,14 @@ def _has_file_per_table(site: Served) -> bool:
 
 
 class HistoryLength:
-    """The length of the history list, for servers that do not report the state of the purge."""
+    """The history list's length over time, for servers that do not report the purge's state."""
 
     def __init__(self) -> None:
         self._last: int | None = None
         self._unchanged = 0
 
     def has_settled(self, rows: Sequence[Row]) -> bool:
-        """Return whether the list is short or no longer shrinks; called with each new status."""
+        """Return whether the list is short or has stopped shrinking; call it with each status."""
         length = _history_length(rows)
         self._unchanged = self._unchanged + 1 if length == self._last else 0
         self._last = length

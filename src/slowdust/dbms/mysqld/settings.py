@@ -27,22 +27,22 @@ from slowdust.errors import SlowdustError, UsageError
 from slowdust.temporary import ENTERABLE, temporary_folder
 
 BINARY_LOG = "log_bin"
-"""The server reads any value of this setting as a file name; off is another option."""
+"""A setting whose value is always a file name; a separate option disables the log."""
 _KNOWS_WORDS_SINCE = (5, 6, 0)
 _NUMBERS = {"on": "1", "off": "0", "true": "1", "false": "0"}
-"""Word -> number, for older servers, which read every word as 0."""
+"""Word -> number, for older servers, which read all words as 0."""
 
 
 def option_file(build: Build, values: Mapping[str, str]) -> str:
-    """Write an option file; raise UsageError for a name or value that cannot be written."""
+    """Write an option file. Raises UsageError for a name or value that cannot be written."""
     lines = [_line(name, value) for name, value in sorted(_spelled(build, values).items())]
     return "".join(f"{line}\n" for line in ("[mysqld]", *lines))
 
 
 def place_options(build: Build, directory: Path) -> dict[str, str]:
-    """Return the options by which a server finds its own files and no others on this machine.
+    """Return the options that make a server use its own files and no others on this machine.
 
-    `directory` is writable for it, and also stands for the plugins where it has none.
+    `directory` is writable for the server; it is also the plugin directory if the build has none.
     """
     return {name: str(place(build, directory)) for name, place in PLACES.items()}
 
@@ -91,7 +91,7 @@ def data_directory(files: Path) -> Path:
 
 
 def runtime_directory(site: Site) -> Path:
-    """Return the directory of other files: a directory among the data would be a database."""
+    """Return the directory for other files: in the data directory it would be a database."""
     return site.data_dir / "own"
 
 
@@ -102,7 +102,7 @@ def socket_of(site: Site) -> Path:
 def user_file(site: Site) -> Path:
     """Return the file of statements that create the only user, executed at each start.
 
-    It is not among the account's own files: root writes it.
+    Root writes it, so it is not in a directory of the account.
     """
     return site.config_file.with_name("user.sql")
 
@@ -112,14 +112,14 @@ def _rsa_keys(site: Site) -> str:
 
 
 _LOOSE: Mapping[str, _Choice] = {
-    # No second protocol, and no keys and certificates created at the first start.
+    # No X protocol, and no keys and certificates created at the first start.
     "mysqlx": lambda _: "0",
     "ssl": lambda site: "1" if site.access.encrypted else "0",
     "auto_generate_certs": lambda _: "0",
     "caching_sha2_password_auto_generate_rsa_keys": _rsa_keys,
     "sha256_password_auto_generate_rsa_keys": _rsa_keys,
 }
-"""Options that not all versions know."""
+"""Options that some versions do not know."""
 _ON_DATA: Mapping[str, _Choice] = {"datadir": lambda site: str(data_directory(site.data_dir))}
 _OF_SERVER: Mapping[str, _Choice] = {
     "bind_address": lambda _: "127.0.0.1",
@@ -128,18 +128,18 @@ _OF_SERVER: Mapping[str, _Choice] = {
     "socket": lambda site: str(socket_of(site)),
     "pid_file": lambda site: str(runtime_directory(site) / "mysqld.pid"),
     "init_file": lambda site: str(user_file(site)),
-    # A client's thread is pinned to one CPU. A thread that the server keeps for the next client is
-    # still pinned, so each connection has to get a new one.
+    # A client's thread is pinned to one CPU. A cached thread would still be pinned when the next
+    # client gets it, so each connection needs a new thread.
     "thread_cache_size": lambda _: "0",
 }
 _OF_ENCRYPTION: Mapping[str, _Choice] = {
     "ssl_cert": lambda site: str(site.certificate),
     "ssl_key": lambda site: str(site.key),
 }
-# A client by TCP is one of 127.0.0.1, which has a password, and never of localhost.
+# TCP clients must match the user at 127.0.0.1, who has a password, never the one at localhost.
 _WITHOUT_NAMES = {"skip_name_resolve": "1"}
 _FORBIDDEN = frozenset({"log_error", "skip_grant_tables", "user"})
-"""Options for a log that is not standard error, access without Slowdust's user, another account."""
+"""Options for another log than standard error, access without a user, another account."""
 RESERVED_SETTINGS = frozenset({*PLACES, *_LOOSE, *_ON_DATA, *_OF_SERVER, *_FORBIDDEN})
 
 
@@ -175,7 +175,7 @@ def version_of(version: str) -> tuple[int, ...]:
 
 
 def share_directory(build: Build) -> Path:
-    """Return the directory of messages in all languages and, before MySQL 5.7, of SQL files."""
+    """Return the directory with messages in all languages and, before MySQL 5.7, SQL files."""
     files = _files(build.root, _MESSAGES)
     if not files:
         raise SlowdustError(f"{build.root} is not a complete {build.dbms}: it has no {_MESSAGES}")
@@ -183,7 +183,7 @@ def share_directory(build: Build) -> Path:
 
 
 def find_plugin(build: Build, name: str) -> Path | None:
-    """Return the file of a plugin, 'ha_rocksdb.so'; None where the build lacks it."""
+    """Return the file of a plugin, 'ha_rocksdb.so'; None if the build lacks it."""
     return next(iter(_files(build.root, name)), None)
 
 
@@ -199,7 +199,7 @@ def sql_file(build: Build, name: str) -> Path | None:
     return None
 
 
-@functools.cache  # a build is large, and is asked for the same files at every start
+@functools.cache  # a build has many files, and each start looks for the same ones
 def _files(root: Path, name: str) -> tuple[Path, ...]:
     return tuple(sorted(root.rglob(name)))
 
@@ -217,7 +217,7 @@ _LOG_PREFIX = re.compile(
 )
 _UNINFORMATIVE = ("Aborting", "Failed to initialize", "Can't open the mysql.plugin")
 HELP = ("--verbose", "--help")
-"""Arguments that list the settings; most servers also check the values of given settings."""
+"""Arguments that list the settings; most servers also check the given values."""
 _SHIFTS = {"K": 10, "M": 20, "G": 30, "T": 40, "P": 50, "E": 60}
 _UNITS = {
     written: 2.0**shift for unit, shift in _SHIFTS.items() for written in (unit, unit.lower())
@@ -232,9 +232,9 @@ def accepted_settings(
     """Return the settings that the server of this build accepts.
 
     `validation` has the arguments with which it checks values without starting. Values are not
-    checked where the server cannot even print its `HELP`, as MariaDB 10.1.8.
+    checked if the server cannot print its `HELP`, such as MariaDB 10.1.8.
 
-    Raises UsageError for a setting that it does not know or a value that it refuses.
+    Raises UsageError for an unknown setting or a value that it refuses.
     """
     settings.check_not_reserved(RESERVED_SETTINGS)
     for name in settings.create:
@@ -254,7 +254,7 @@ def known_settings(build: Build, account: Account) -> frozenset[str]:
 
 
 class _SettingsQuery:
-    """Questions to a server binary that is run without being started as a server."""
+    """Runs of a server's binary that print or check settings and start no server."""
 
     def __init__(self, build: Build, account: Account, directory: Path) -> None:
         self._build = build
@@ -266,9 +266,9 @@ class _SettingsQuery:
         self._booleans: frozenset[str] = frozenset()
 
     def settings(self, plugins: str | None) -> frozenset[str]:
-        """Return the names of all settings, those of the plugins included.
+        """Return the names of all settings, including settings of plugins.
 
-        `--verbose --help` describes options, then lists those with values; both are incomplete.
+        `--verbose --help` describes options, then lists options with values; both are incomplete.
         """
         arguments = [] if plugins is None else [f"--plugin-load-add={plugins}"]
         output = self._run("--no-defaults", *arguments, *HELP).stdout
@@ -281,9 +281,9 @@ class _SettingsQuery:
         return frozenset(map(setting_name, [*_OPTION.findall(options), *_VARIABLE.findall(table)]))
 
     def complaints(self, values: Mapping[str, str], validation: Sequence[str]) -> list[str]:
-        """Return the server's complaints about values; empty when it accepts all as they are."""
+        """Return the server's complaints about values; empty if it accepts all unchanged."""
         if not self._has_help:
-            return []  # the creation of the data directory will show what it refuses
+            return []  # creating the data directory fails for wrong values
         if wrong := [
             f"{name} must be on or off, not {values[name]!r}"
             for name in sorted(self._booleans & values.keys())
@@ -303,9 +303,9 @@ class _SettingsQuery:
         return [line for line in complaints if any(name in setting_name(line) for name in values)]
 
     def _variables(self) -> frozenset[str]:
-        """Return the variables of a server without data: MariaDB 10.1.8 has no help.
+        """Return the variables of a server without data.
 
-        It crashes when its plugins describe their options.
+        MariaDB 10.1.8 crashes on `--help` when its plugins describe their options.
         """
         names = self._data / "variables"
         self._run(
@@ -315,7 +315,7 @@ class _SettingsQuery:
             text="SELECT variable_name FROM information_schema.global_variables "
             f"INTO OUTFILE '{names}';\n",
         )
-        # As the account: the file may be a link to one that only root may read.
+        # Read it as the account: it may be a link to a file that only root may read.
         listed = self._account.run(["cat", str(names)])
         if listed.returncode != 0:
             raise SlowdustError(f"{self._build.server} does not list its settings")
@@ -329,7 +329,7 @@ class _SettingsQuery:
 
 
 def settings_in_force(given: Mapping[str, str]) -> Query[dict[str, InForce]]:
-    """Return the query for the settings that were given; options that are not variables lack."""
+    """Return the query for the settings that were given, without options that are no variables."""
 
     def read(answers: Sequence[Sequence[Row]]) -> dict[str, InForce]:
         variables = {setting_name(str(name)): str(value or "") for name, value in answers[0]}
@@ -349,9 +349,9 @@ def _is_same(name: str, given: str, has: str) -> bool:
     if (is_same := same_value(given, has, _UNITS)) is not None:
         return is_same
     if number(given, _UNITS) is not None:
-        return True  # the number of a word in a list that only the server has
+        return True  # the number of a word in a list that only the server knows
     # The server completes directories (`/data` to `/data/`) and lists (`sql_mode`,
-    # `optimizer_switch`). A longer word is another one: O_DIRECT_NO_FSYNC is not O_DIRECT.
+    # `optimizer_switch`). A longer word is different: O_DIRECT_NO_FSYNC is not O_DIRECT.
     given, has = given.strip().lower(), has.strip().lower()
     if "/" in given:
         return has.rstrip("/") == given.rstrip("/")

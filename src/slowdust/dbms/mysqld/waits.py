@@ -1,10 +1,10 @@
 """Waits of the sessions of MySQL and MariaDB: the Performance Schema and InnoDB's status.
 
-Only leaves are asked for: `wait/io/table` and `wait/lock/table` contain the waits of the storage
-engine, and the sockets wait for the client. A session that waits for a row lock of InnoDB, or for
-another thread to flush the log for it, has no event of its own: the status has the first, and the
-stage of the commit the second, with all else that a commit does. MyRocks tells who waits for a row
-lock in the list of sessions alone, which is sampled.
+Only leaf events are read: `wait/io/table` and `wait/lock/table` contain the waits of the storage
+engine, and socket waits are waits for the client. Two kinds of waits have no events: waits for
+InnoDB's row locks are in its status, and waits for another thread that flushes the log are in the
+commit's stage, together with the rest of the commit. MyRocks shows waits for row locks only in the
+process list, which is sampled.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from slowdust.dbms.stages import Query, Row, SampledWaits, SessionSample, Totall
 from slowdust.store.waits import Wait, WaitKind
 
 SINCE = (5, 6, 0)
-"""The first version whose instruments can be chosen when it starts."""
+"""The first version whose instruments can be set at startup."""
 _INSTRUMENTS = {
     "%": "OFF",
     "wait/synch/%": "ON",
@@ -23,7 +23,7 @@ _INSTRUMENTS = {
     "wait/lock/metadata/%": "ON",
     "stage/sql/%commit%": "ON",
 }
-"""Instruments of the Performance Schema; of several patterns the longest decides."""
+"""Instruments of the Performance Schema; the longest matching pattern applies."""
 _CONSUMERS = ("events-waits-current", "events-stages-current")
 OPTIONS = (
     "--loose-performance-schema=ON",
@@ -33,7 +33,7 @@ OPTIONS = (
     ),
     *(f"--loose-performance-schema-consumer-{name}=ON" for name in _CONSUMERS),
 )
-"""Options with which a server adds up the waits of its sessions, unless it was built without."""
+"""Options that make a server total the waits of its sessions, if it was built with support."""
 
 _OF_SESSIONS = (
     "SELECT e.event_name, SUM(e.count_star), SUM(e.sum_timer_wait) "
@@ -52,7 +52,7 @@ _EVENTS = (
     "SELECT name FROM performance_schema.setup_instruments "
     "WHERE enabled = 'YES' AND (name LIKE 'wait/%' OR name LIKE 'stage/%') ORDER BY name"
 )
-"""Instruments differ between versions: one that a server lacks was not measured there."""
+"""The enabled instruments, which differ between versions: a missing one was not measured."""
 _SESSIONS = (
     "SELECT UNIX_TIMESTAMP(SYSDATE(6)), tid, state FROM information_schema.processlist "
     "WHERE id <> CONNECTION_ID() AND command <> 'Daemon'"
@@ -88,7 +88,7 @@ def _read_events(answers: Sequence[Sequence[Row]]) -> list[str]:
 
 
 def _kind_of(name: str) -> WaitKind:
-    """Return the kind of an instrument, 'wait/io/file/sql/binlog'; `io` has the fsyncs of files."""
+    """Return the kind of an instrument, 'wait/io/file/sql/binlog'. `io` includes fsyncs."""
     if name.startswith("stage/"):
         return "commit"
     if name.startswith("wait/io/"):

@@ -1,6 +1,6 @@
-"""The checks of the host: one module per subject, whose `CHECKS` are listed here.
+"""The checks of the host: one module per subject, each with its `CHECKS`.
 
-To add a check, write a function from a `Host` to a finding, and a line in `CHECKS` of its module.
+To add a check, write a function from a `Host` to a finding, and add it to `CHECKS` of its module.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def examine(host: Host) -> list[Finding]:
 
 
 def worse(before: list[Finding], now: list[Finding]) -> list[Finding]:
-    """Return for each check the more severe of two findings, of equals the earlier.
+    """Return the more severe of two findings for each check, and the earlier of equal ones.
 
-    An experiment that was resumed has been measured in both states.
+    A resumed experiment has been measured in both states.
     """
     earlier = {finding.check: finding for finding in before}
     pairs = [by_severity([earlier.pop(own.check, own), own])[0] for own in now]

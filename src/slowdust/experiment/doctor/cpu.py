@@ -1,4 +1,4 @@
-"""Checks of the processor: its clock, its threads and its nodes of memory."""
+"""Checks of the processor: clock, threads and NUMA nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_
 
 
 def governor(host: Host) -> Finding:
-    """Check that the frequency governor keeps the clock at its highest."""
+    """Check that the frequency governor keeps the clock at its maximum."""
     check, governors = "Frequency governor", host.machine.governors
     if not governors:
         return unknown(check, "The frequency governor")
@@ -25,7 +25,7 @@ def governor(host: Host) -> Finding:
     lowest = host.number(f"{_CPUFREQ}/cpuinfo_min_freq")
     highest = host.number(f"{_CPUFREQ}/cpuinfo_max_freq")
     span = (
-        f" It can be anywhere from {lowest / 1e6:.1f} to {highest / 1e6:.1f} GHz here, "
+        f" The clock varies from {lowest / 1e6:.1f} to {highest / 1e6:.1f} GHz here, "
         f"a factor of {highest / lowest:.1f}."
         if lowest and highest
         else ""
@@ -33,13 +33,13 @@ def governor(host: Host) -> Finding:
     return problem(
         check,
         f"The frequency governor is {', '.join(dynamic)}.",
-        f"The clock follows the load, so a server that waits more also computes slower.{span}",
+        f"The clock follows the load, so a server that waits more also computes more slowly.{span}",
         "sudo cpupower frequency-set -g performance",
     )
 
 
 def turbo(host: Host) -> Finding:
-    """Check that the clock does not go beyond its base."""
+    """Check that the clock does not exceed its base frequency."""
     check = "Turbo"
     if host.machine.turbo is None:
         return unknown(check, "The state of turbo")
@@ -52,19 +52,19 @@ def turbo(host: Host) -> Finding:
     return warning(
         check,
         "Turbo is on.",
-        "The clock rises beyond its base as long as few cores are busy and the processor is cool"
+        "The clock exceeds its base frequency while few cores are busy and the processor is cool"
         f"{gain}.",
         _TURBO_OFF[brand],
     )
 
 
 def threads(host: Host) -> Finding:
-    """Check that each CPU is a core of its own."""
+    """Check that each CPU is a separate core."""
     check = "SMT"
     if host.machine.smt is None:
         return unknown(check, "Whether cores run two threads (SMT)")
     if not host.machine.smt:
-        return ok(check, "Each CPU is a core of its own.")
+        return ok(check, "Each CPU is a separate core.")
     return warning(
         check,
         "SMT is on.",
@@ -75,7 +75,7 @@ def threads(host: Host) -> Finding:
 
 
 def nodes(host: Host) -> Finding:
-    """Check that memory is equally far from all CPUs."""
+    """Check that all CPUs have the same distance to memory."""
     check, count = "NUMA nodes", host.machine.numa_nodes
     if count is None:
         return unknown(check, "The number of NUMA nodes")
@@ -84,8 +84,8 @@ def nodes(host: Host) -> Finding:
     return note(
         check,
         f"There are {count} NUMA nodes.",
-        "Memory of another node is slower, and which node a server's memory is on may change from "
-        "start to start; stay on the CPUs of one node.",
+        "Memory on another node is slower, and a server's memory may be on a different node after "
+        "each start; use the CPUs of one node.",
         "slowdust compare --cpus $(cat /sys/devices/system/node/node0/cpulist) ...",
     )
 
@@ -94,30 +94,30 @@ def numa_balancing(host: Host) -> Finding:
     """Check that the kernel does not move memory between nodes."""
     check, state = "NUMA balancing", host.number("proc/sys/kernel/numa_balancing")
     if host.machine.numa_nodes == 1 or state == 0:
-        return ok(check, "The kernel moves no memory between NUMA nodes.")
+        return ok(check, "The kernel does not move memory between NUMA nodes.")
     if state is None:
         return unknown(check, "Whether the kernel moves memory between NUMA nodes")
     return warning(
         check,
         "NUMA balancing is on.",
-        "The kernel unmaps pages to see who uses them and moves them: page faults during slices.",
+        "The kernel unmaps pages to find their users, and moves them: page faults during slices.",
         "sudo sysctl kernel.numa_balancing=0",
     )
 
 
 def clock_source(host: Host) -> Finding:
-    """Check that the time can be read quickly."""
+    """Check that reading the clock is fast."""
     check = "Clock source"
     source = host.text("sys/devices/system/clocksource/clocksource0/current_clocksource")
     if source is None:
         return unknown(check, "The clock source")
     if source in _GOOD_CLOCKS:
-        return ok(check, f"The clock source is {source}, read without a system call.")
+        return ok(check, f"The clock source is {source}, which needs no system call.")
     return warning(
         check,
         f"The clock source is {source}.",
-        "Each reading of the time is a system call; servers read it once or more for every "
-        "statement, and the driver for every operation.",
+        "Each reading of the clock is a system call. Servers read it at least once per statement, "
+        "and the driver once per operation.",
         "echo tsc | sudo tee /sys/devices/system/clocksource/clocksource0/current_clocksource",
     )
 

@@ -1,4 +1,4 @@
-"""Limits of control groups, of both versions, in containers and outside."""
+"""Limits of control groups of both versions, inside and outside of containers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ROOT = "sys/fs/cgroup"
 
 
 def cpus_allowed(host: Host) -> float | None:
-    """Return the least quota of CPU time of this process's groups, in CPUs.
+    """Return the smallest CPU quota of this process's groups, in CPUs.
 
-    Infinity where there is none; None where control groups cannot be read.
+    Infinity without a quota; None if control groups cannot be read.
     """
     limits = []
     for folder in _folders(host, "cpu"):
@@ -26,9 +26,9 @@ def cpus_allowed(host: Host) -> float | None:
 
 
 def memory_allowed(host: Host) -> float | None:
-    """Return the least limit of memory of this process's groups, in bytes.
+    """Return the smallest memory limit of this process's groups, in bytes.
 
-    Infinity where there is none; None where control groups cannot be read.
+    Infinity without a limit; None if control groups cannot be read.
     """
     limits = [
         _ratio(text, "1")
@@ -40,9 +40,9 @@ def memory_allowed(host: Host) -> float | None:
 
 
 def _folders(host: Host, controller: str) -> Iterator[str]:
-    """Yield the folders of this process's groups and of those above, see cgroups(7).
+    """Yield the folders of this process's groups and their ancestors, see cgroups(7).
 
-    A container often sees its own group as the root, whatever its path is outside.
+    A container often sees its own group as the root; its path on the host differs.
     """
     for line in (host.text("proc/self/cgroup") or "0::/").splitlines():
         number, controllers, path = (*line.split(":", 2), "", "")[:3]
@@ -58,7 +58,7 @@ def _folders(host: Host, controller: str) -> Iterator[str]:
 
 
 def _ratio(limit: str, unit: str) -> float:
-    """Return limit / unit; infinity for 'max', a negative limit, and what is no number."""
+    """Return limit / unit; infinity for 'max', a negative limit or an invalid number."""
     try:
         ratio = int(limit) / int(unit)
     except (ValueError, ZeroDivisionError):
@@ -67,7 +67,7 @@ def _ratio(limit: str, unit: str) -> float:
 
 
 def _least(host: Host, limits: list[float]) -> float | None:
-    """Return the least limit; the root group of version 2 has none, and no file of it."""
+    """Return the smallest limit; the root group of version 2 has no limit and no file for it."""
     if not limits and host.text(f"{_ROOT}/cgroup.controllers") is None:
         return None
     return min(limits, default=math.inf)

@@ -1,4 +1,4 @@
-"""The host that checks look at, and the findings that they make."""
+"""The host that checks examine, and their findings."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _BLOCK = bytes(8192)
 _MOST = 200
 _LIMIT_S = 0.5
 _WARM_UP = 2
-"""Writes before the first that counts: they allocate the file's blocks."""
+"""Writes that allocate the file's blocks before the measurement."""
 
 
 class Syncs(NamedTuple):
-    """Times of a write of 8 KiB with fdatasync, as a commit does to a log."""
+    """Times of a write of 8 KiB with fdatasync, like a commit's write to a log."""
 
     number: int
     median_s: Second
@@ -35,7 +35,7 @@ def time_syncs(directory: Path) -> Syncs:
     """Overwrite a file of 8 KiB with fdatasync for half a second, at most 200 times.
 
     Raises:
-        OSError: no file can be written there.
+        OSError: the directory is not writable.
     """
     times: list[Second] = []
     with tempfile.TemporaryFile(dir=directory) as file:
@@ -58,28 +58,28 @@ def time_syncs(directory: Path) -> Syncs:
 class Host:
     """Facts of the machine, its kernel files and its programs.
 
-    Tests give another `root`, and functions that do not touch this machine.
+    Tests use another `root`, and functions that do not access this machine.
     """
 
     machine: Machine
     root: Path = Path("/")
-    """The directory in which proc and sys are."""
+    """The directory that contains proc and sys."""
     syncs: Callable[[Path], Syncs] = time_syncs
-    """Measures the time of fsync in a directory; raises OSError where it cannot write there."""
+    """Measures fsync in a directory; raises OSError if it is not writable."""
     program: Callable[[str], str | None] = shutil.which
-    """Returns the path of a program; None where it is not installed."""
+    """Returns the path of a program; None if it is not installed."""
     open_files: tuple[int, int] = (0, 0)
-    """The limit of open files of a process, soft and hard; -1 is no limit."""
+    """The soft and hard limit of open files per process; -1 is no limit."""
 
     def text(self, path: str) -> str | None:
-        """Return the content of a kernel file without white space around it; None if unreadable."""
+        """Return the content of a kernel file without surrounding white space; None on errors."""
         try:
             return (self.root / path).read_text(errors="replace", encoding="utf-8").strip()
         except OSError:
             return None
 
     def number(self, path: str) -> int | None:
-        """Return the number in a kernel file; None where it is unreadable or has another form."""
+        """Return the number in a kernel file; None if it has no number."""
         try:
             return int(self.text(path) or "")
         except ValueError:
@@ -90,7 +90,7 @@ Check = Callable[[Host], Finding]
 
 
 def read_host(data_directory: Path) -> Host:
-    """Read this machine, which takes half a second.
+    """Read the state of this machine, which takes half a second.
 
     Raises:
         OSError: no such directory.
@@ -100,34 +100,28 @@ def read_host(data_directory: Path) -> Host:
 
 
 def ok(check: str, state: str) -> Finding:
-    """Return a finding of a good state."""
     return Finding(check=check, severity=Severity.OK, state=state)
 
 
 def unknown(check: str, what: str) -> Finding:
-    """Return a finding of a state that cannot be read: 'The frequency governor'."""
+    """Return a finding of a state that is unreadable; `what` is 'The frequency governor'."""
     return Finding(check=check, severity=Severity.UNKNOWN, state=f"{what} cannot be read here.")
 
 
 def note(check: str, state: str, effect: str, remedy: str | None = None) -> Finding:
-    """Return a finding to know when results are read."""
+    """Return a finding that readers of results should know."""
     return _bad(check, Severity.NOTE, state, effect, remedy)
 
 
 def warning(check: str, state: str, effect: str, remedy: str | None = None) -> Finding:
-    """Return a finding that makes results of time noisier or biased."""
+    """Return a finding that makes timed results noisier or biased."""
     return _bad(check, Severity.WARNING, state, effect, remedy)
 
 
 def problem(check: str, state: str, effect: str, remedy: str | None = None) -> Finding:
-    """Return a finding with which results of time cannot be trusted."""
+    """Return a finding that makes timed results unreliable."""
     return _bad(check, Severity.PROBLEM, state, effect, remedy)
 
 
 def _bad(check: str, severity: Severity, state: str, effect: str, remedy: str | None) -> Finding:
     return Finding(check=check, severity=severity, state=state, effect=effect, remedy=remedy)
-
-
-def gib(size: int) -> str:
-    """Write bytes in GiB: '1.5 GiB'."""
-    return f"{size / (1 << 30):.1f} GiB"

@@ -1,4 +1,4 @@
-"""Checks of settings of the kernel and limits of processes."""
+"""Checks of kernel settings and process limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FEW_FILES = 4096
 
 
 def random_addresses(host: Host) -> Finding:
-    """Check whether memory is laid out anew at each start of a server."""
+    """Check that each start of a server has a new memory layout."""
     check, state = "ASLR", host.number("proc/sys/kernel/randomize_va_space")
     if state is None:
         return unknown(check, "Whether addresses are random (ASLR)")
@@ -18,11 +18,11 @@ def random_addresses(host: Host) -> Finding:
         return note(
             check,
             "Addresses are not random (ASLR is off).",
-            "Every start of a server has the same layout of memory, so its luck with caches looks "
-            "like a property of the version; incarnations cannot average over it.",
+            "Every start of a server has the same memory layout, so its effect on caches looks "
+            "like a property of the version; restarts cannot average it out.",
             "sudo sysctl kernel.randomize_va_space=2",
         )
-    return ok(check, "Addresses are random (ASLR), so incarnations average over layouts.")
+    return ok(check, "Addresses are random (ASLR), so starts average over memory layouts.")
 
 
 def perf_paranoia(host: Host) -> Finding:
@@ -35,14 +35,13 @@ def perf_paranoia(host: Host) -> Finding:
     return note(
         check,
         f"kernel.perf_event_paranoid is {level}.",
-        "Only root may count events of the kernel and see where CPU time goes (--profile, "
-        "--count pmu).",
+        "Only root may count kernel events and sample CPU time (--profile, --count pmu).",
         ALLOW_PERF,
     )
 
 
 def kernel_pointers(host: Host) -> Finding:
-    """Check whether functions of the kernel have names in profiles."""
+    """Check whether kernel functions have names in profiles."""
     check, level = "kptr_restrict", host.number("proc/sys/kernel/kptr_restrict")
     if level is None:
         return unknown(check, "kernel.kptr_restrict")
@@ -51,25 +50,25 @@ def kernel_pointers(host: Host) -> Finding:
     return note(
         check,
         f"kernel.kptr_restrict is {level}.",
-        "Functions of the kernel may have no names in profiles.",
+        "Kernel functions may have no names in profiles.",
         "sudo sysctl kernel.kptr_restrict=0",
     )
 
 
 def tracing(host: Host) -> Finding:
-    """Check whether programs of the same account may be traced."""
+    """Check whether processes of the same account may be traced."""
     check, scope = "ptrace scope", host.number("proc/sys/kernel/yama/ptrace_scope")
     if scope is None:
-        # Without the module yama there is no such file, and no restriction.
+        # Without the module yama there is neither this file nor a restriction.
         if host.text("proc/sys/kernel/ostype") is None:
             return unknown(check, "kernel.yama.ptrace_scope")
-        return ok(check, "Programs of the same account may be traced.")
+        return ok(check, "Processes of the same account may be traced.")
     if scope == 0:
         return ok(check, "kernel.yama.ptrace_scope is 0.")
     return note(
         check,
         f"kernel.yama.ptrace_scope is {scope}.",
-        "A running server can be traced by strace or a debugger only by root.",
+        "Only root can trace a running server with strace or a debugger.",
         "sudo sysctl kernel.yama.ptrace_scope=0",
     )
 
@@ -83,7 +82,7 @@ def open_files(host: Host) -> Finding:
     return warning(
         check,
         f"A process may open {soft:,} files.",
-        "A server with fewer than it wants makes its caches of tables smaller, without an error.",
+        "A server that wants more silently shrinks its table caches.",
         f"ulimit -n {hard if hard >= 0 else 65536}",
     )
 

@@ -1,4 +1,4 @@
-"""Checks of what else runs on the machine, and of what it may use of the CPUs."""
+"""Checks of other load on the machine, and of the usable CPU time."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from slowdust.store.finding import Finding
 from slowdust.wording import listing
 
 BUSY_CORES = 0.05
-"""The share of a core from which a program is named."""
+"""Programs above this share of a core are named."""
 BUSY_HOST = 0.25
-"""The share of all CPUs of other programs that is a problem."""
+"""Other programs above this share of all CPUs are a problem."""
 STEAL_SHARE = 0.01
 _SHOWN = 3
 
@@ -31,20 +31,20 @@ def other_programs(host: Host) -> Finding:
     return (problem if share >= BUSY_HOST else warning)(
         check,
         f"Other programs use {total:.0%} of a core: {names}{rest}.",
-        f"They take {share:.0%} of the CPU time of {host.machine.usable_cpus} CPUs, "
-        "at times that no design of an experiment can foresee.",
-        f"kill -STOP {pids}   # if they may stand still; kill -CONT {pids} afterwards",
+        f"They take {share:.0%} of the CPU time of {host.machine.usable_cpus} CPUs, at "
+        "unpredictable times.",
+        f"kill -STOP {pids}   # suspends them; kill -CONT {pids} resumes",
     )
 
 
 def load_average(host: Host) -> Finding:
-    """Check the load of the last minutes beside the number of CPUs."""
+    """Check the load average relative to the number of CPUs."""
     check, load = "Load", host.machine.load_average
     cpus = host.machine.usable_cpus
     state = f"The load average is {load[0]:.2f}, {load[1]:.2f} and {load[2]:.2f} on {cpus} CPUs."
     if load[0] < cpus / 2:
         return ok(check, state)
-    effect = "So many threads were ready to run, or waited for a disk, before anything is measured."
+    effect = "That many threads were running, ready or waiting for a disk before the measurement."
     return (warning if load[0] >= cpus else note)(check, state, effect, "top -b -n 1 | head -20")
 
 
@@ -53,13 +53,13 @@ def steal(host: Host) -> Finding:
     check = "Steal time"
     share = host.machine.steal_share
     if host.machine.virtualised is False:
-        return ok(check, "This is no virtual machine.")
+        return ok(check, "This is not a virtual machine.")
     if share is None:
         return unknown(check, "The time that other virtual machines take")
-    state = f"Other virtual machines took {share:.2%} of the CPU time since the start."
+    state = f"Other virtual machines took {share:.2%} of the CPU time since boot."
     if share < STEAL_SHARE:
         return ok(check, state)
-    effect = "While another guest runs, a server stands still; only a dedicated host avoids it."
+    effect = "While another guest runs, a server is suspended; only a dedicated host avoids it."
     return warning(check, state, effect, "vmstat 1 10   # the column st")
 
 
@@ -69,33 +69,35 @@ def virtual_machine(host: Host) -> Finding:
     if host.machine.virtualised is None:
         return unknown(check, "Whether this is a virtual machine")
     if not host.machine.virtualised:
-        return ok(check, "This is no virtual machine.")
+        return ok(check, "This is not a virtual machine.")
     return note(
         check,
         "This is a virtual machine.",
-        "Its neighbours change the speed of its CPUs and disks without being seen; "
-        "`slowdust calibrate` measures which differences can be found in spite of it.",
+        "Its neighbours change the speed of CPUs and disks invisibly; `slowdust calibrate` "
+        "measures the smallest difference that can still be detected.",
     )
 
 
 def usable_cpus(host: Host) -> Finding:
-    """Check whether the process may run on all CPUs."""
+    """Check whether this process may run on all CPUs."""
     check, usable, cpus = "CPUs", host.machine.usable_cpus, host.machine.cpus
     if cpus is None:
         return unknown(check, "The number of CPUs")
     state = f"{usable} of {cpus} CPUs can be used."
     if usable < 2:
         return warning(
-            check, state, "Clients and servers share one CPU, so each waits for the other."
+            check, state, "Clients and servers share one CPU, so they wait for each other."
         )
     if usable < cpus:
-        effect = "Others run on the rest, and share caches, memory and the clock with these."
+        effect = (
+            "Other programs run on the rest, and share caches, memory and the clock with these."
+        )
         return note(check, state, effect, "taskset -cp $$")
     return ok(check, state)
 
 
 def cpu_limit(host: Host) -> Finding:
-    """Check the CPU time that control groups allow."""
+    """Check the CPU quota of control groups."""
     check = "Limit of CPU time"
     cpus = cpus_allowed(host)
     if cpus is None:
@@ -105,9 +107,9 @@ def cpu_limit(host: Host) -> Finding:
     return problem(
         check,
         f"A control group limits the CPU time to {cpus:g} CPUs.",
-        "When the time of a period is spent, all threads stand still until the next: up to "
+        "When a period's quota is used up, all threads are suspended until the next period: up to "
         "0.1 s by default, in the middle of a slice.",
-        "docker update --cpus 4 CONTAINER   # as many as the measurement needs",
+        "docker update --cpus 4 CONTAINER   # or as many as the measurement needs",
     )
 
 

@@ -15,7 +15,7 @@ from slowdust.store.finding import Finding
 
 
 def counting_by(check: str, feature: str, examine: Callable[[], str | Missing]) -> Check:
-    """Return the check of a way to count or sample, which tries it."""
+    """Return a check that tries a way to count or sample."""
 
     def run(host: Host) -> Finding:
         del host
@@ -28,7 +28,7 @@ def counting_by(check: str, feature: str, examine: Callable[[], str | Missing]) 
 
 
 def program(check: str, names: tuple[str, ...], feature: str, package: str) -> Check:
-    """Return the check of a program of which any of `names` will do."""
+    """Return a check that one of the programs `names` is installed."""
 
     def run(host: Host) -> Finding:
         paths = [path for name in names if (path := host.program(name)) is not None]
@@ -44,9 +44,9 @@ CHECKS: tuple[Check, ...] = (
     counting_by("PMU", "Counting instructions at full speed (--count pmu)", check_pmu),
     counting_by("perf", "Sampling of functions (--profile)", check_sampling),
     counting_by("valgrind", "Counting instructions without a PMU (--count)", check_valgrind),
-    program("C compiler", ("cc", "gcc", "clang"), "Calibration by a known delay", "gcc libc6-dev"),
-    program("strace", ("strace",), "Tracing of system calls by hand", "strace"),
-    program("npm", ("npm",), "Fetching builds of npm", "npm"),
-    program("mvn", ("mvn",), "Fetching builds of Maven", "maven"),
-    program("apt-get", ("apt-get",), "Fetching builds of Debian", "apt"),
+    program("C compiler", ("cc", "gcc", "clang"), "Calibration with delays", "gcc libc6-dev"),
+    program("strace", ("strace",), "Manual tracing of system calls", "strace"),
+    program("npm", ("npm",), "Fetching builds from npm", "npm"),
+    program("mvn", ("mvn",), "Fetching builds from Maven", "maven"),
+    program("apt-get", ("apt-get",), "Fetching builds from Debian", "apt"),
 )

@@ -1,4 +1,4 @@
-"""The driver process, the same client for all contenders, and how long it waits for a server."""
+"""The driver process, the same client for all contenders, and its time limits for servers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from slowdust.dbms.access import Target
 from slowdust.driver_program import BINARY, find_driver
 from slowdust.errors import SlowdustError
 from slowdust.experiment.cpus import (
-    cpus_of_clients,
-    cpus_of_connections,
-    keep_on,
+    pin,
+    place_clients,
+    place_connections,
     usable_cpus,
 )
 from slowdust.experiment.driver import protocol
@@ -31,30 +31,30 @@ from slowdust.units import Second, format_duration
 from slowdust.wording import cut
 
 LEAST: Second = 60.0
-"""The time that an operation of a test may take, whatever the budget."""
+"""Least time limit of a test's operation, also with a smaller budget."""
 _MAINTENANCE: Second = 3600.0
 _SLOWEST_ROWS = 2000
-"""Rows/s that maintenance, or the making of an index, goes through at the least."""
+"""Least rows/s that maintenance or the creation of an index is expected to process."""
 _QUIET: Second = 5.0
-"""Time after which the user is told what is waited for."""
+"""Time after which the user sees what is being waited for."""
 _SHOWN = 60
-"""Characters of a statement that are shown."""
+"""Displayed characters of a statement."""
 
 Waiting = Callable[[str, Second], None]
-"""Is told what is waited for, and for how long it has been: `View.waiting`."""
+"""Called with what is waited for, and for how long so far: `View.waiting`."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """The longest waits for an answer of a server.
+    """Time limits for the answers of a server.
 
-    A server of others has 10 s for its first answers, which the driver knows.
+    The driver itself limits the first answers of a running server to 10 s.
     """
 
     operation: Second = LEAST
-    """The longest wait for an operation of a test, and for a question."""
+    """Limit for an operation of a test, and for a query."""
     given: Second | None = None
-    """The one that the user gave, for whatever is asked.
+    """The user's limit for everything.
 
     None: loading and maintenance have an hour, and more for many rows.
     """
@@ -64,12 +64,12 @@ class Patience:
         return cls(given or max(LEAST, budget), given)
 
     def maintenance(self, rows: int = 0) -> Second:
-        """Return the longest wait for one statement of maintenance about so many rows."""
+        """Return the limit for one statement of maintenance on tables of `rows` rows."""
         return self.given or max(_MAINTENANCE, rows / _SLOWEST_ROWS)
 
 
 def _expected(command: protocol.Command) -> Second:
-    """Return the time that a command takes by itself."""
+    """Return the time that a command takes by design."""
     if isinstance(command, protocol.Run):
         return command.stop.seconds or 0.0
     if isinstance(command, protocol.Sample | protocol.Fetch):
@@ -78,7 +78,7 @@ def _expected(command: protocol.Command) -> Second:
 
 
 def _limit(command: protocol.Command) -> Second | None:
-    """Return the longest wait for one answer, where the command has one."""
+    """Return the limit for one answer, if the command has one."""
     if isinstance(command, protocol.Run | protocol.Perform):
         return command.patience
     if isinstance(command, protocol.Explain | protocol.Close | protocol.Fetch):
@@ -88,7 +88,7 @@ def _limit(command: protocol.Command) -> Second | None:
 
 def _awaited(command: protocol.Command) -> str:
     if isinstance(command, protocol.Run):
-        return "an operation to end"
+        return "an operation to finish"
     if isinstance(command, protocol.Sql):
         statement = " ".join(command.statements[0].split())
         alone = len(command.statements) == 1
@@ -103,16 +103,16 @@ def _awaited(command: protocol.Command) -> str:
 
 
 _GRACE: Second = 60.0
-"""Time beyond a command's limit after which the driver, which keeps limits, counts as hung."""
+"""Time after which the driver, which enforces the limits, counts as hung itself."""
 _LOOK_EVERY: Second = 1.0
-"""Time between two looks at how long an answer has been waited for."""
+"""Time between two checks of how long an answer has been waited for."""
 _PIECE: Second = 10.0
-"""Length of the runs that a long one is cut into, so that each shows progress."""
+"""Length of the parts that a long run is split into to show progress."""
 STANDSTILL: Second = 120.0
 """Time without progress after which a step's server counts as hung."""
 
 _ENCODER = msgspec.json.Encoder(enc_hook=revealed)
-"""Passwords are sent to the driver on its standard input alone."""
+"""Passwords are sent to the driver only on its standard input."""
 
 OnProgress = Callable[[int, int], None]
 _Answer = TypeVar("_Answer", bound=protocol.AnyEvent)
@@ -126,16 +126,16 @@ class Data:
     rows: int
     seed: int
     benchmark: str = "sbtest"
-    """The driver's name for the benchmark that they are of."""
+    """The driver's name for their benchmark."""
     table: str = "sbtest"
-    """The name of the tables, before their numbers."""
+    """The name of the tables without their numbers."""
     described: Described | None = None
-    """The tables and tests themselves, if the driver does not know them: then the numbers above
-    are not those of its tables."""
+    """The tables and tests, if the driver does not know them. The numbers above do not apply to
+    them."""
     incarnations_of_a_load: int = 2
-    """Incarnations of the servers that they serve as long as nobody writes."""
+    """Starts of the servers that the tables serve while there are no writes."""
     further: Mapping[str, Test] = field(default_factory=dict)
-    """Tables that are loaded for one test, where the contender has it: name -> the test."""
+    """Tables that are loaded for one test, if the contender supports it: name -> the test."""
 
     @property
     def all_rows(self) -> int:
@@ -148,17 +148,17 @@ class Data:
         return [f"{self.table}{number}" for number in range(1, self.tables + 1)]
 
     def maintained(self, dbms: str) -> list[str]:
-        """Return the names of all tables: those that are loaded, and those made before them."""
+        """Return the names of all tables: loaded ones, and ones created before loading."""
         made = self.described.made_before(family(dbms)) if self.described else ()
         return [*self.names, *made]
 
 
 class DriverError(SlowdustError):
-    """The driver itself failed: the experiment cannot go on."""
+    """The driver itself failed: the experiment cannot continue."""
 
 
 class TargetError(SlowdustError):
-    """A server did not do what the driver asked for: that contender cannot go on."""
+    """A server failed to do what the driver asked for: the contender cannot continue."""
 
     def __init__(self, failed: protocol.Failed) -> None:
         state = f" (SQLSTATE {failed.sqlstate})" if failed.sqlstate else ""
@@ -168,7 +168,7 @@ class TargetError(SlowdustError):
 
     @property
     def is_timeout(self) -> bool:
-        """Whether the server did not answer in time; the driver then cancels what it was doing."""
+        """Whether the server exceeded a time limit; the driver then cancels the statement."""
         return self.kind == "timeout"
 
 
@@ -182,20 +182,20 @@ class Driver:
         patience: Patience | None = None,
         waiting: Waiting | None = None,
     ) -> None:
-        """Start a driver that places clients on `cpus`, or on all that this process may use.
+        """Start a driver that places clients on `cpus`, by default on all usable ones.
 
-        `waiting` is told what a command waits for that takes longer than expected.
+        `waiting` is called when a command takes longer than expected.
         """
         self.patience = patience or Patience()
         self.subject = "the server"
-        """What the commands are about: a contender, or a test on one."""
+        """The subject of the commands: a contender, or a test on one."""
         self._waiting = waiting
         self._cpus = cpus or usable_cpus()
         self._binary = binary or find_driver()
         self._last_id = 0
         self._received = b""
         self._decoder: msgspec.json.Decoder[protocol.Event] = msgspec.json.Decoder(protocol.Event)
-        # Its own session: Ctrl-C reaches Slowdust alone, which then ends the driver in order.
+        # A session of its own: only Slowdust gets Ctrl-C, and then stops the driver in order.
         self._process = subprocess.Popen(
             [self._binary],
             stdin=subprocess.PIPE,
@@ -214,7 +214,7 @@ class Driver:
         self.end()
 
     def another(self, cpus: Sequence[int] | None = None) -> Driver:
-        """Start a driver beside this one, on `cpus` or on all that this process may use."""
+        """Start a concurrent driver, on `cpus` or on all that this process may use."""
         return Driver(self._binary, cpus)
 
     @property
@@ -229,7 +229,7 @@ class Driver:
         return answer.stdout.strip().removeprefix(BINARY).strip()
 
     def end(self) -> None:
-        """End the process; it leaves when its input closes."""
+        """Stop the process; it exits when its input closes."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
@@ -240,7 +240,7 @@ class Driver:
         self._selector.close()
 
     def load(self, target: Target, data: Data, on_progress: OnProgress) -> protocol.Loaded:
-        """Create and fill the tables; the rows are a function of the seed alone."""
+        """Create and fill the tables; the rows are a function of the seed."""
         limit = self.patience.maintenance(data.all_rows)
         described = data.described
         command = protocol.Load(
@@ -249,7 +249,7 @@ class Driver:
             tables=data.tables,
             rows=data.rows,
             seed=data.seed,
-            # One connection a table: several would lay its rows out differently each time.
+            # One connection per table: several would produce a different layout each time.
             parallel=min(len(data.names), os.cpu_count() or 1),
             described=described.tables(family(target.dbms)) if described else None,
         )
@@ -264,14 +264,14 @@ class Driver:
         test: str,
         clients: int,
         first: int = 0,
-        beside: int = 0,
+        foreground: int = 0,
     ) -> protocol.Opened:
         """Connect the clients of a test, prepare its statements, and place both ends on CPUs.
 
-        `first` is the index of the operation with which the test's sequence begins. Clients that
-        run `beside` so many others take the CPUs behind theirs.
+        `first` is the index of the first operation in the test's sequence. Background clients take
+        the CPUs after the `foreground` clients.
         """
-        cpus = cpus_of_clients(beside + clients, self._cpus)[beside:]
+        cpus = place_clients(foreground + clients, self._cpus)[foreground:]
         described = data.described
         command = protocol.Open(
             session=session,
@@ -292,7 +292,7 @@ class Driver:
         return opened
 
     def explain(self, session: str, operations: int = 0) -> list[protocol.PlanText]:
-        """Return the plans of the session's statements, with their work in so many operations."""
+        """Return the plans of the session's statements, with the work of up to `operations`."""
         command = protocol.Explain(session=session, operations=operations)
         return self._ask(command, protocol.Explained, self.patience.operation).plans
 
@@ -301,14 +301,14 @@ class Driver:
         session: str,
         stop: protocol.Stop,
         rate: protocol.Rate | None = None,
-        beside: Sequence[protocol.BackgroundRun] = (),
+        background: Sequence[protocol.BackgroundRun] = (),
         *,
         begin: list[int] | None = None,
     ) -> protocol.Ran:
-        """Run the session's operations until `stop`, and those of others beside it.
+        """Run the session's operations until `stop`, and `background` sessions concurrently.
 
-        `begin` has the position of each client; None lets each go on where it is. Without a time
-        all operations together may take as long as maintenance: `advance` is for many.
+        `begin` has the position of each client; None continues. Without a time, all operations
+        together have the time limit of maintenance; use `advance` for many.
         """
         patience = self.patience.operation
         if stop.seconds is None:
@@ -318,15 +318,15 @@ class Driver:
             stop=stop,
             begin=begin,
             rate=rate,
-            beside=list(beside),
+            beside=list(background),
             patience=patience,
         )
         return self._ask(command, protocol.Ran, (stop.seconds or 0.0) + patience)
 
     def advance(self, session: str, positions: list[int]) -> protocol.Ran:
-        """Run a session until each client has done so many operations; return the last part.
+        """Run a session until each client is at its position; return the last part.
 
-        However many there are: no operation may take longer than in a slice.
+        There is no limit on the whole: each operation has the same limit as in a slice.
         """
         while True:
             ran = self.run(session, protocol.Stop(seconds=_PIECE, positions=positions))
@@ -339,7 +339,7 @@ class Driver:
         self._ask(command, protocol.Created, limit)
 
     def prepare(self, command: protocol.Prepare) -> protocol.Prepared:
-        command.cpus = cpus_of_connections(command.clients, self._cpus)
+        command.cpus = place_connections(command.clients, self._cpus)
         limit = self.patience.maintenance()
         command.target = _patient(command.target, limit)
         prepared = self._ask(command, protocol.Prepared, limit)
@@ -354,7 +354,7 @@ class Driver:
         limit: Second,
         on_progress: OnProgress,
     ) -> protocol.Performed:
-        """Carry out a session's step from where it is, to its end or to that of a chunk.
+        """Continue a session's step to its end, or to the end of a chunk.
 
         `limit` is the longest time without progress.
         """
@@ -371,9 +371,9 @@ class Driver:
         parallel: int = 1,
         limit: Second | None = None,
     ) -> list[protocol.ResultSet]:
-        """Execute statements outside of any slice; return their results as text, in order.
+        """Execute statements outside of slices; return their results as text, in order.
 
-        `limit` is the longest wait for one of them; None is that of maintenance.
+        `limit` is the time limit of each; by default the limit of maintenance.
         """
         limit = self.patience.maintenance() if limit is None else limit
         patient = _patient(target, limit)
@@ -383,16 +383,16 @@ class Driver:
     def sample(
         self, target: Target, statement: str, every: Second, seconds: Second
     ) -> list[protocol.ResultSet]:
-        """Execute a statement at regular times for so long; return its results in their order."""
+        """Execute a statement at intervals of `every`, for `seconds`; return results in order."""
         patient = _patient(target, self.patience.operation)
         command = protocol.Sample(target=patient, statement=statement, every=every, seconds=seconds)
         return self._ask(command, protocol.Rows, seconds + self.patience.operation).results
 
     def fetch(self, command: protocol.Fetch) -> protocol.Fetched:
-        """Read pages of a file at random, past the kernel's cache.
+        """Read pages of a file at random, bypassing the kernel's cache.
 
         Raises:
-            TargetError: the file cannot be read so.
+            TargetError: the file cannot be read this way.
         """
         return self._ask(command, protocol.Fetched, command.seconds)
 
@@ -423,28 +423,28 @@ class Driver:
             if isinstance(event, protocol.Progress):
                 if event.done > done:
                     done = event.done
-                    since = time.monotonic()  # what makes progress does not hang
+                    since = time.monotonic()  # progress restarts the limit
                 if on_progress is not None:
                     on_progress(event.done, event.total)
                 continue
             if isinstance(event, protocol.Failed):
                 if event.kind == "usage":
-                    raise DriverError(f"the driver refuses to {_name(command)}: {event.message}")
+                    raise DriverError(f"the driver rejects '{_name(command)}': {event.message}")
                 raise TargetError(event)
             if not isinstance(event, answer):
                 raise DriverError(f"the driver answered '{_name(event)}' to '{_name(command)}'")
             return event
 
     def _next_event(self, since: float, limit: Second, command: protocol.Command) -> protocol.Event:
-        """Return the next event; `limit` is how long after `since` the driver has to send one."""
+        """Return the next event; the driver has to send one within `limit` after `since`."""
         assert self._process.stdout is not None
         while b"\n" not in self._received:
             if not self._selector.select(_LOOK_EVERY):
                 waited = time.monotonic() - since
                 if waited > limit + _GRACE:
-                    message = f"no answer of the driver within {waited:.0f} s"
+                    message = f"no answer from the driver within {waited:.0f} s"
                     raise TargetError(protocol.Failed(kind="timeout", message=message))
-                self._tell(command, waited)
+                self._report_waiting(command, waited)
                 continue
             chunk = os.read(self._process.stdout.fileno(), 1 << 20)
             if not chunk:
@@ -456,8 +456,8 @@ class Driver:
         except msgspec.MsgspecError as error:
             raise DriverError(f"the driver wrote {line[:200]!r}: {error}") from error
 
-    def _tell(self, command: protocol.Command, so_far: Second) -> None:
-        """Tell what a command waits for that has had no answer for longer than expected."""
+    def _report_waiting(self, command: protocol.Command, so_far: Second) -> None:
+        """Report what a command waits for, once it takes longer than expected."""
         if self._waiting is None or so_far - _expected(command) <= _QUIET:
             return
         limit = _limit(command)
@@ -465,11 +465,11 @@ class Driver:
         self._waiting(f"{self.subject}: waiting for {_awaited(command)}{at_most}", so_far)
 
     def _ended(self) -> DriverError:
-        return DriverError(f"the driver ended with code {self._process.wait()}")
+        return DriverError(f"the driver exited with code {self._process.wait()}")
 
 
 def _name(message: protocol.Command | protocol.AnyEvent) -> str:
-    """Return the name of a command or event, without its content, such as passwords and rows."""
+    """Return the name of a message without its content, which may have passwords or rows."""
     return type(message).__name__.lower()
 
 
@@ -479,7 +479,7 @@ def _patient(target: Target, patience: Second) -> Target:
 
 def _place(command: protocol.Command, processes: Sequence[int], cpus: Sequence[int]) -> None:
     try:
-        keep_on(processes, cpus)
+        pin(processes, cpus)
     except OSError as error:
         message = f"its processes cannot be placed on CPUs: {error}"
         raise TargetError(protocol.Failed(kind="server", message=message)) from error

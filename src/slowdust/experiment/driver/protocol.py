@@ -17,12 +17,12 @@ from slowdust.units import Second
 
 
 class Stop(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The end of a run, whichever of the two comes first."""
+    """The end of a run, whichever comes first."""
 
     seconds: Second | None = None
-    """The time after which no operation begins; operations under way are finished."""
+    """The time after which no operation begins; running operations are finished."""
     positions: list[int] | None = None
-    """The operations that each client has done then since its session was opened."""
+    """The number of operations per client since the session was opened."""
 
 
 class Rate(msgspec.Struct):
@@ -33,15 +33,15 @@ class Rate(msgspec.Struct):
 
 
 class BackgroundRun(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A session that runs beside another one, until that has ended."""
+    """A background session that runs until the foreground session has stopped."""
 
     session: str
     begin: list[int] | None = None
-    """The position in its sequence at which each client begins; None: where it is."""
+    """The position in its sequence at which each client begins; None continues."""
     rate: Rate | None = None
     """None: a closed loop."""
     positions: list[int] | None = None
-    """The operations of each client since its session was opened, after which it stops."""
+    """The operations of each client since the session was opened after which it stops."""
 
 
 class _Command(msgspec.Struct, kw_only=True, tag_field="command"):
@@ -83,7 +83,7 @@ class Explain(_Command, kw_only=True, tag="explain"):
 
     session: str
     operations: int = 0
-    """The most operations that are executed, and rolled back, to count their work."""
+    """Most operations to execute, and roll back, to count their work."""
 
 
 class Run(_Command, kw_only=True, tag="run"):
@@ -92,12 +92,12 @@ class Run(_Command, kw_only=True, tag="run"):
     session: str
     stop: Stop
     begin: list[int] | None = None
-    """The position in its sequence at which each client begins; None: where it is."""
+    """The position in its sequence at which each client begins; None continues."""
     rate: Rate | None = None
     beside: list[BackgroundRun] = []
     patience: Second | None = None
-    """The time after that of `stop` in which the operations under way have to end, or all of them
-    where `stop` has no time."""
+    """The time limit after `stop.seconds` for running operations to finish; for all operations if
+    `stop` has no time."""
 
 
 class Partitions(msgspec.Struct):
@@ -127,23 +127,23 @@ class Prepare(_Command, kw_only=True, tag="prepare"):
     """Number of tables: each client has its own, or all share one."""
     seed: int
     inserted: list[int]
-    """Rows that were ever inserted, by table, so that the next ones are other rows."""
+    """Rows that were ever inserted, by table, so that the next ones are different."""
     statements: Literal["prepared", "text"]
     work: Mapping[str, object]
     """The work of each client, as the benchmark describes it."""
     long_transaction: Second | None = None
     cpus: list[int] | None = None
-    """CPUs on which the clients' connections have their threads; None: wherever they are put."""
+    """CPUs for the server threads of the clients' connections; None: any."""
 
 
 class UntilSeconds(msgspec.Struct):
-    """The end of a chunk, in the step's own time since its beginning."""
+    """The end of a chunk, in the step's own time since it began."""
 
     seconds: Second
 
 
 class UntilOperations(msgspec.Struct):
-    """The end of a chunk, in commits or indexes of each client since the step's beginning."""
+    """The end of a chunk, in commits or indexes of each client since the step began."""
 
     operations: int
 
@@ -152,7 +152,7 @@ Until = UntilSeconds | UntilOperations
 
 
 class Perform(_Command, kw_only=True, tag="perform"):
-    """Carry out a session's step from where it is, to its end or to that of a chunk."""
+    """Continue a session's step to its end, or to the end of a chunk."""
 
     session: str
     until: Until | None = None
@@ -176,23 +176,23 @@ class Sql(_Command, kw_only=True, tag="sql"):
 
 
 class Sample(_Command, kw_only=True, tag="sample"):
-    """Execute one statement again and again, over a connection of its own."""
+    """Execute one statement repeatedly, over a connection of its own."""
 
     target: Target
     statement: str
     every: Second
-    """Time from the beginning of one execution to that of the next."""
+    """Time between the beginnings of two executions."""
     seconds: Second
     """Time after which no execution begins."""
 
 
 class Fetch(_Command, kw_only=True, tag="fetch"):
-    """Read pages of a file at random, past the kernel's cache."""
+    """Read pages of a file at random, bypassing the kernel's cache."""
 
     file: str
     page_bytes: int
     threads: int
-    """Reads that are under way at once."""
+    """Concurrent reads."""
     seconds: Second
     """Time after which no read begins."""
     seed: int
@@ -202,13 +202,13 @@ Command = Load | Open | Explain | Run | Create | Prepare | Perform | Close | Sql
 
 
 class AnyEvent(msgspec.Struct, kw_only=True, tag_field="event"):
-    """An event; `id` is that of the command which it answers."""
+    """An event; `id` is the id of the answered command."""
 
     id: int
 
 
 class Progress(AnyEvent, kw_only=True, tag="progress"):
-    """A command is under way."""
+    """A command is being executed."""
 
     done: int
     total: int
@@ -246,11 +246,11 @@ class Explained(AnyEvent, kw_only=True, tag="explained"):
 
 
 class BackgroundRan(msgspec.Struct, kw_only=True):
-    """The work of a session beside another one, which `Ran` is about."""
+    """The work of a background session during a `Ran`."""
 
     session: str
     seconds: Second
-    """Time from the opening of the window to the end of the session beside which it ran."""
+    """Time from the opening of the window to the end of the foreground session."""
     operations: int
     statements: int
     rows: int
@@ -266,7 +266,7 @@ class BackgroundRan(msgspec.Struct, kw_only=True):
 
 
 class Ran(AnyEvent, kw_only=True, tag="ran"):
-    """The work of a session between two moments at which all its clients stood still."""
+    """The work of a session between two moments at which all its clients were idle."""
 
     session: str
     started: float
@@ -277,7 +277,7 @@ class Ran(AnyEvent, kw_only=True, tag="ran"):
     qps: float
     unit: str
     bytes_sent: int | None = None
-    """None, as below, where the DBMS runs in the process of its client."""
+    """None, as below, if the DBMS runs in the process of its client."""
     bytes_received: int | None = None
     latency: Histogram
     per_second: list[PerSecond]
@@ -290,20 +290,20 @@ class Ran(AnyEvent, kw_only=True, tag="ran"):
     positions: list[int]
     beside: list[BackgroundRan] = []
     freshness: Histogram | None = None
-    """Ages of the data that queries saw; None where no session wrote, or none read, what tells."""
+    """Ages of the data that queries saw; None if no session wrote, or none read timestamps."""
 
 
 class Created(AnyEvent, kw_only=True, tag="created"):
-    """The tables are there, empty."""
+    """The tables exist and are empty."""
 
 
 class Seat(msgspec.Struct):
-    """A process (or thread) of the server, and the connection that it serves."""
+    """A process (or thread) of the server, and its connection."""
 
     role: str
     process: int
     cpu: int | None
-    """The CPU of the connection; None: wherever the scheduler puts it."""
+    """The CPU of the connection; None: any."""
 
 
 class Prepared(AnyEvent, kw_only=True, tag="prepared"):
@@ -315,22 +315,22 @@ class Prepared(AnyEvent, kw_only=True, tag="prepared"):
 
 
 class Performed(AnyEvent, kw_only=True, tag="performed"):
-    """The measurements of one long step since its beginning, in its own time."""
+    """The measurements of one long step since it began, in its own time."""
 
     session: str
     over: bool
-    """Whether the step is at its end, and not only at that of a chunk."""
+    """Whether this is the end of the step, not only of a chunk."""
     chunk_seconds: Second
     """Time of the main roles in the last chunk."""
     started: float
     seconds: Second
     bytes_sent: int | None = None
-    """None, as below, where the DBMS runs in the process of its client."""
+    """None, as below, if the DBMS runs in the process of its client."""
     bytes_received: int | None = None
     client: ClientUse | None = None
     roles: dict[str, RoleUse]
     growth: list[int]
-    """Rows after the step less those before it, by table, as far as its own writes go."""
+    """Rows that the step's writes added, less the rows they deleted, by table."""
 
 
 class Closed(AnyEvent, kw_only=True, tag="closed"):
@@ -347,7 +347,7 @@ class ResultSet(msgspec.Struct):
 
 
 class Rows(AnyEvent, kw_only=True, tag="rows"):
-    """The results of the statements, in their order."""
+    """The results of the statements, in order."""
 
     results: list[ResultSet]
 
@@ -360,10 +360,10 @@ class Fetched(AnyEvent, kw_only=True, tag="fetched"):
 
 
 class Failed(AnyEvent, kw_only=True, tag="error"):
-    """A command failed; the driver goes on."""
+    """A command failed; the driver continues."""
 
     id: int | None = None  # type: ignore[assignment]
-    """None where the command's line was not understood at all."""
+    """None if the command's line could not be parsed."""
     kind: Literal["connection", "server", "timeout", "protocol", "usage"]
     sqlstate: str | None = None
     message: str

@@ -1,1 +1,1 @@
-"""The one loop over starts of servers, and what it needs to get to a test."""
+"""The loop over starts of the servers, and the way to each test."""

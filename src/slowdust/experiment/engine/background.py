@@ -1,4 +1,4 @@
-"""What is at work beside a step: sessions in its slices, and a transaction that is held open."""
+"""Background load of a step: sessions that run in its slices, and a transaction held open."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from slowdust.store.slice import BesideSlice
 from slowdust.units import Second
 
 HOLD = "hold"
-"""The driver's test whose one operation ends the transaction that is open, and begins another."""
+"""The driver's test whose only operation ends the open transaction and begins another one."""
 
 
 class BackgroundSessions:
-    """The sessions that run in the slices of a step, on every contender."""
+    """The background sessions of a step, on every contender."""
 
     def __init__(
         self,
         contenders: Contenders,
         step: PlannedStep,
-        beside: Beside,
+        background: Beside,
         *,
         incarnation: int,
         data: Data,
         first: int,
     ) -> None:
-        """Begin the sequence of their operations with the one whose index is `first`."""
+        """`first` is the index of the operation with which their sequence begins."""
         self._contenders = contenders
         self._driver = contenders.driver
         self._step = step
-        self._beside = beside
-        self._clients = beside.clients_beside(step.clients)
+        self._background = background
+        self._clients = background.clients_beside(step.clients)
         self._incarnation = incarnation
         self._data = data
         self._first = first
@@ -48,11 +48,11 @@ class BackgroundSessions:
 
     @property
     def test(self) -> str:
-        return self._beside.test
+        return self._background.test
 
     @property
     def next_operation(self) -> int:
-        """Index of the first operation that no contender has done."""
+        """Index of the first operation that none of the contenders has done."""
         return self._first + max(self._positions.furthest, default=0) * self._clients
 
     def open(self, contender: RunningContender) -> None:
@@ -60,61 +60,61 @@ class BackgroundSessions:
             self._session(contender),
             contender.target,
             self._data,
-            test=self._beside.test,
+            test=self._background.test,
             clients=self._clients,
             first=self._first,
-            beside=self._step.clients,
+            foreground=self._step.clients,
         )
 
     def close(self, contender: RunningContender) -> None:
         self._driver.close(self._session(contender))
 
     def begin_together(self) -> None:
-        """Let the next slices of all contenders begin with the same operation, if paired."""
-        if self._beside.paired:
+        """Make the next slices of all contenders begin with the same operation, if paired."""
+        if self._background.paired:
             self._begin = self._positions.furthest or None
 
     def command(self, contender: RunningContender, seconds: Second) -> protocol.BackgroundRun:
-        beside = self._beside
-        endless = not beside.writes or beside.rate is not None
+        background = self._background
+        endless = not background.writes or background.rate is not None
         if self._begin is not None:
             self._positions.go_to(contender.name, self._begin)
         return protocol.BackgroundRun(
             session=self._session(contender),
             begin=self._begin,
-            rate=None if beside.rate is None else Rate(beside.rate, "uniform"),
+            rate=None if background.rate is None else Rate(background.rate, "uniform"),
             positions=None if endless else self._positions.limit(contender.name, seconds),
         )
 
     def record(self, contender: RunningContender, ran: Ran) -> BesideSlice:
-        (beside,) = ran.beside
-        contender.refuse_fatal_errors(beside.errors, "operations beside a slice")
-        schedule = beside.schedule
+        (own,) = ran.beside
+        contender.refuse_fatal_errors(own.errors, "background operations")
+        schedule = own.schedule
         return BesideSlice(
-            test=self._beside.test,
+            test=self._background.test,
             clients=self._clients,
-            rate=self._beside.rate,
-            seconds=beside.seconds or None,
-            qps=beside.qps,
-            operations=beside.operations,
-            latency=beside.latency,
-            errors=beside.errors,
-            error_texts=beside.error_texts,
-            retries=beside.retries,
+            rate=self._background.rate,
+            seconds=own.seconds or None,
+            qps=own.qps,
+            operations=own.operations,
+            latency=own.latency,
+            errors=own.errors,
+            error_texts=own.error_texts,
+            retries=own.retries,
             late_operations=schedule.late_operations if schedule else None,
             freshness=ran.freshness,
         )
 
     def note(self, contender: RunningContender, ran: Ran) -> None:
-        for beside in ran.beside:
-            self._positions.note(contender.name, beside)
+        for each in ran.beside:
+            self._positions.note(contender.name, each)
 
     def age_equally(
         self,
         guard: Callable[[RunningContender], AbstractContextManager[None]],
         running: Sequence[RunningContender],
     ) -> None:
-        if self._beside.writes and self._positions.totals:
+        if self._background.writes and self._positions.totals:
             catch_up(guard, running, self._positions, self._run)
 
     def _run(self, contender: RunningContender, stop: Stop) -> None:
@@ -123,13 +123,13 @@ class BackgroundSessions:
         self._positions.note(contender.name, ran)
 
     def _session(self, contender: RunningContender) -> str:
-        return f"{self._step.session(contender.name, self._incarnation)}|beside"
+        return f"{self._step.session(contender.name, self._incarnation)}|background"
 
 
 class HeldTransactions:
-    """A transaction of each contender that has read something, and is held open beside a step.
+    """An open transaction on each contender, which has read something and outlives operations.
 
-    All contenders' are begun anew at the same moments, between two blocks.
+    The transactions of all contenders are renewed at the same moments, between two blocks.
     """
 
     def __init__(
@@ -157,7 +157,7 @@ class HeldTransactions:
         self._begin()
 
     def renew(self) -> None:
-        """End transactions that were open for their time, and begin others."""
+        """Replace the open transactions once they have been held for their time."""
         if self._clock.monotonic() - self._since >= self._held:
             self._begin()
 

@@ -1,13 +1,13 @@
-"""What lies beneath the servers' page caches: the kernel's cache of their files, and the disk.
+"""Bypasses the kernel's page cache, and measures the disk next to the servers.
 
-A page that a server has not may still be in the kernel's memory, which a host with little data has
-plenty of. So what the kernel keeps of a server's data is dropped before each of its slices, the
-same for servers with and without direct IO; and beside the slices the driver reads the same file
-directly, so that both see the same moments of a disk that others use, too.
+A page missing from the buffer pool may still be in the kernel's page cache, which is large on a
+host with little data. So the cached pages of a server's files are dropped before each of its
+slices, for servers with and without direct IO alike. Next to the slices the driver reads the same
+file directly, so that server and driver see a disk that others may use, too, at the same moments.
 
-Updates leave work for the background: pages to write, row versions to purge, which takes reads. It
-would be done in the slices of the others, and least of it by whoever has to catch up with them. So
-the other servers stand still while one of them runs.
+Updates leave background work: pages to write, and row versions to purge, which takes reads. It
+would be done in the slices of the other contenders, and a contender that has to catch up would have
+the least time for it. So the other servers are suspended while one of them runs.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 _SMALL_FILE = 1 << 20
-"""Bytes below which a file is none of the tables' that are measured."""
+"""Files of fewer bytes do not belong to the measured tables."""
 
 
 class ColdCache:
-    """Looks after the files of all contenders in one step of one incarnation."""
+    """Controls the files of all contenders in one step of one start."""
 
     def __init__(self, contenders: Contenders, step: PlannedStep) -> None:
         self._contenders = contenders
@@ -41,36 +41,36 @@ class ColdCache:
         self._clients = step.clients
         self._freezer = Freezer(contenders.running(), contenders.warn)
         self._runs: RunningContender | None = None
-        """The only one that does not stand still; None while none of them does."""
+        """The only contender that is not suspended; None while none is suspended."""
         self._fetches = 0
         self._refused: set[str] = set()
-        """Contenders whose files cannot be read past the kernel's cache."""
+        """Contenders whose files cannot be read bypassing the kernel's cache."""
 
-    def let_run(self, contender: RunningContender) -> None:
-        """Let the servers of the others stand still, in a test that writes."""
+    def run_only(self, contender: RunningContender) -> None:
+        """Suspend the other servers, in a test that writes."""
         if self._test.writes and contender is not self._runs:
-            self._freezer.let_run(contender)
+            self._freezer.run_only(contender)
             self._runs = contender
 
-    def let_all_run(self) -> None:
+    def thaw_all(self) -> None:
         self._runs = None
-        self._freezer.let_all_run()
+        self._freezer.thaw_all()
 
     @contextmanager
     def around(self, contender: RunningContender) -> Iterator[None]:
-        """Be without what the kernel keeps, and let it write what it still has to at the end."""
+        """Drop the cached pages; at the end write the dirty ones."""
         self._drop_cached(contender)
         yield
         self._write_cached(contender)
 
     @contextmanager
-    def beside(
+    def next_to_disk(
         self, contender: RunningContender, seconds: Second, half: int, slices: Sequence[Slice]
     ) -> Iterator[None]:
-        """Be without what the kernel keeps, and read the disk beside that.
+        """Drop the cached pages, and read the disk before or after the slices.
 
-        What it gave is added to the `slices` that were measured meanwhile. The disk comes behind
-        the slices of a block's first half, and before those of its second.
+        The result is added to the `slices` that were measured meanwhile. The disk is read after
+        the slices of a block's first half, and before the slices of its second half.
         """
         disk = self._read_disk(contender, seconds) if half else {}
         with self.around(contender):
@@ -82,7 +82,7 @@ class ColdCache:
             record.measured.uses |= {name: use for name, use in named.items() if use}
 
     def _drop_cached(self, contender: RunningContender) -> None:
-        """Let the kernel forget the pages of a contender's files that it need not write."""
+        """Drop the clean pages of a contender's files from the kernel's cache."""
 
         def drop(file: int) -> None:
             os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -90,15 +90,15 @@ class ColdCache:
         self._for_each_file(contender, drop)
 
     def _write_cached(self, contender: RunningContender) -> None:
-        """Let the kernel write what a contender has written, not in the slice of another one."""
+        """Write the dirty pages of a contender now, so that no other slice pays for it."""
         if self._test.writes:
             self._for_each_file(contender, os.fdatasync)
 
     def _read_disk(self, contender: RunningContender, seconds: Second) -> Use:
-        """Read random pages of the contender's largest file, as many at once as it has clients.
+        """Read random pages of the contender's largest file, one at a time for each client.
 
-        The driver leaves out pages that were never written, for which no disk is read. Empty for a
-        test that writes, and where the file cannot be read past the kernel's cache.
+        The driver excludes pages that were never written, which need no read. Empty for a test
+        that writes, and if the file cannot be read bypassing the kernel's cache.
         """
         files = self._data_files(contender)
         if self._test.writes or not self._test.beyond_pool or contender.page_bytes is None:
@@ -118,14 +118,14 @@ class ColdCache:
                 fetched = self._contenders.driver.fetch(command)
         except TargetError as error:
             self._refused.add(contender.name)
-            self._contenders.warn(f"{contender.name}: what its disk gives is not known: {error}")
+            self._contenders.warn(f"{contender.name}: its disk cannot be measured: {error}")
             return {}
         return {"reads": fetched.reads, "seconds": fetched.seconds}
 
     def _storage(self, contender: RunningContender, record: Slice) -> Use:
-        """Return what the server read in a slice, in pages (`pages_read`) and in `rows_read`.
+        """Return the server's reads in a slice, in pages (`pages_read`) and in `rows_read`.
 
-        The latter are bytes over those of a row, which is what each operation asks for.
+        The latter is bytes divided by the size of a row; each operation reads one row.
         """
         read = record.measured.used(SERVER, "read_bytes")
         if read is None or self._test.row_bytes is None:
@@ -145,7 +145,7 @@ class ColdCache:
         return file_below(instance.data_dir, path, instance.account)
 
     def _data_files(self, contender: RunningContender) -> list[Path]:
-        """Return the files of now: writes make new ones."""
+        """Return the present files: writes create new ones."""
         found = contender.family.data_files(contender.server.site)
         return [path for path in found if _size(path) >= _SMALL_FILE]
 

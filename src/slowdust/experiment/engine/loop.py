@@ -1,7 +1,7 @@
-"""The one loop over starts of the servers: it goes through tests, which passes observe.
+"""The loop over starts of the servers: it goes through tests, and passes observe them.
 
-A pass says which starts it lacks, and observes tests whose sessions are open and warm. How a test
-is got to, from the start of the servers to its sessions, is the business of `Tests`.
+A pass yields the starts that it still needs, and observes tests whose sessions are open and warm.
+`Tests` gets from the start of the servers to the sessions of a test.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ class OpenExperiment:
     journal: Journal
     view: View
     announced: Announced
-    """The time that it may take."""
+    """The announced duration."""
     clock: Clock = MACHINE
     timed: Second = 0.0
-    """How long the passes went on whose results are times."""
+    """Duration of the passes so far whose results are times."""
 
     def warn_of_short_budget(self, budget: Second, what: str, needed: Second) -> None:
-        """Warn where `what` takes longer than there is left of a budget; 'two tests take about'."""
+        """Warn that `what` exceeds the rest of a budget; 'two tests take about'."""
         self.contenders.warn(
             f"the budget of {format_duration(budget)} will be exceeded: {what} "
             f"{format_duration(needed)}"
@@ -49,38 +49,38 @@ class OpenExperiment:
 T = TypeVar("T")
 
 Allows = Callable[[Second], bool]
-"""Returns whether there is time for something that takes so many seconds."""
+"""Returns whether there is time for something that takes this many seconds."""
 
 Starts = Generator[Start, None, None]
-"""The starts that a pass lacks; what follows a `yield` is done when the start is over."""
+"""The missing starts of a pass; code after a `yield` runs when the start is over."""
 
 
 Go = Callable[[Start, "Lane[T]"], None]
-"""Goes through the tests of a start, on servers that run."""
+"""Goes through the tests of a start, on running servers."""
 
 
 class Lane(ABC, Generic[T]):
-    """Servers that run, on which tests are opened one after the other; `T` is a test that is."""
+    """Running servers on which tests are opened one after the other; `T` is an open test."""
 
     def prepare(self, step: PlannedStep) -> None:
-        """Make the tables as a step wants them, if they are not."""
+        """Prepare the tables for a step, if necessary."""
 
     def age(self, step: PlannedStep) -> None:
-        """Do what a step does to the tables, and let nobody observe it."""
+        """Apply a step's writes to the tables without observing it."""
 
     @abstractmethod
     def opened(self, step: PlannedStep, allows: Allows) -> AbstractContextManager[T | None]:
         """Open a step's sessions and warm them up, as a context manager that closes them.
 
-        None where there is no time for that.
+        None if there is no time for it.
         """
 
     def settle(self, turn: Turn) -> None:
-        """Bring the tables from the end of a turn to where the next one begins."""
+        """Bring the tables from the end of a turn to the beginning of the next one."""
 
 
 class Tests(ABC, Generic[T]):
-    """The way to the tests of a benchmark, from the start of the servers."""
+    """The tests of a benchmark, and the way to them from the start of the servers."""
 
     @abstractmethod
     def run(self, start: Start, go: Go[T]) -> None:
@@ -88,13 +88,13 @@ class Tests(ABC, Generic[T]):
 
 
 class Companion(Generic[T]):
-    """What is asked around the tests of a pass, in its starts: it costs none of its own."""
+    """Queries around the tests of a pass; they need no starts of their own."""
 
     def before(self, step: PlannedStep) -> None:
-        """Ask before a step's sessions are opened."""
+        """Query before a step's sessions are opened."""
 
     def after(self, test: T) -> None:
-        """Ask once the sessions of a test are closed that was observed."""
+        """Query after the sessions of an observed test are closed."""
 
 
 class Pass(ABC, Generic[T]):
@@ -103,8 +103,8 @@ class Pass(ABC, Generic[T]):
     tests: Tests[T]
     """The way to the tests."""
     subject: str | None = None
-    """What warnings name as failed where results stand without it: 'counting the work'. A failure
-    of a pass without one is the experiment's."""
+    """The subject of warnings if the other results are valid without it: 'counting instructions'. A
+    pass without a subject fails the experiment."""
 
     companions: Sequence[Companion[T]] = ()
 
@@ -117,39 +117,39 @@ class Pass(ABC, Generic[T]):
 
     @abstractmethod
     def missing(self) -> Starts:
-        """Yield the starts that lack something, each when the one before it is over."""
+        """Yield the starts that lack results, each after the previous one is over."""
 
     @abstractmethod
     def observe(self, test: T) -> None:
         """Observe a test whose sessions are open and warm."""
 
     def begin(self, start: Start) -> None:
-        """Do what a start begins with, once its servers run and the tables are loaded."""
+        """Begin a start: its servers run, and the tables are loaded."""
 
     def begins(self, step: PlannedStep) -> bool:
-        """Return whether a step has its turn; if not, the start is over."""
+        """Return whether a step gets its turn; if not, the start is over."""
         del step
         return True
 
     def before(self, step: PlannedStep) -> bool:
-        """Do what comes before a step's sessions are opened; return whether to open them."""
+        """Act before a step's sessions are opened; return whether to open them."""
         del step
         return True
 
     def allows(self, seconds: Second) -> bool:
-        """Return whether there is time for an operation of the warm-up."""
+        """Return whether there is time for one operation of the warm-up."""
         del seconds
         return True
 
     def after(self, test: T) -> None:
-        """Do what comes once the sessions of a test are closed, behind what companions ask."""
+        """Act after the sessions of a test are closed, and after its companions."""
 
 
 def measure(experiment: OpenExperiment, passes: Iterable[Pass[Any]]) -> None:
-    """Carry out passes, one after the other: all starts that they lack.
+    """Carry out passes one after the other, with all their missing starts.
 
     Raises:
-        SlowdustError: no contender is left in a pass that has no subject.
+        SlowdustError: no contender is left in a pass without a subject.
     """
     for each in passes:
         begun = experiment.clock.monotonic()

@@ -1,4 +1,4 @@
-"""A test that is open: its sessions on all contenders, in one start of their servers."""
+"""An open test: its sessions on all contenders, in one start of their servers."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from slowdust.experiment.engine.cold_cache import ColdCache
 from slowdust.experiment.engine.positions import LEAD, Positions, catch_up
 from slowdust.experiment.engine.schedule import block_order, following_order, in_turn
 from slowdust.experiment.engine.slice_length import RUN, SpeedRecord
-from slowdust.experiment.journal import slice_of
+from slowdust.experiment.journal import make_slice
 from slowdust.experiment.plan import PlannedStep
 from slowdust.stats.verdict import MINIMUM_BLOCKS
 from slowdust.store.slice import Slice
 from slowdust.units import Second
 
 _OVERHEADS = 5
-"""Runs between two readings of the probes that show what the readings cost."""
+"""Runs between two readings of the probes, to measure the cost of the readings."""
 _UNMOVED_BY_DISCARD = 100
-"""Length of an operation, as a multiple of what is discarded, from which nothing is discarded: what
-happens right after a switch is too little of it, and the operation would double the slice."""
+"""Operations longer than this multiple of the discarded time need no discarding: the effects of a
+switch are too small a part of them, and a discarded operation would double the slice."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """The lengths of what surrounds a step's slices, and the rate of an open loop."""
+    """The discarded and warm-up times of a step, and the rate of an open loop."""
 
     discard: Second
     warmup: Second
@@ -47,35 +47,35 @@ class Pace:
 
 
 _OPERATIONS_OF_PLANS = 10
-"""Operations whose work is counted when plans are read: the driver executes fewer slow ones."""
+"""Operations whose work is counted when plans are read; the driver executes fewer slow ones."""
 
 
 def _operations_of(plans: Sequence[PlanText]) -> int:
     return max((plan.executed.operations for plan in plans if plan.executed), default=0)
 
 
-GiveUp = Callable[[RunningContender, str], None]
+OnTimeout = Callable[[RunningContender, str], None]
 
 
 class RunAtRate(Protocol):
     """Runs the sessions of one contender."""
 
     def __call__(self, stop: Stop, rate: Rate | None = None) -> Ran:
-        """Run until `stop`, at a rate; None: at that of the step, if it has one."""
+        """Run until `stop`, at `rate` or else at the step's rate, if it has one."""
         ...
 
 
 _FASTEST = 2.0
-"""How much faster than in its warm-up a test that consumes rows may be, so that rows are left."""
+"""Safety factor for tests that consume rows: they may be faster than in their warm-up."""
 
 
 _WARM_UP_TURNS = 4
-"""Turns of a warm-up, A B B A. A server that is idle for half a second lost up to 95% of its speed
-on a virtual machine: whichever was warmed up last was faster in the first blocks."""
+"""Turns of a warm-up, A B B A. A server that was idle for half a second lost up to 95% of its speed
+on a virtual machine: the contender that was warmed up last was faster in the first blocks."""
 
 
 class OpenTest:
-    """A step's sessions on every contender, open for one incarnation."""
+    """A step's sessions on every contender, open for one start of the servers."""
 
     def __init__(
         self,
@@ -88,19 +88,19 @@ class OpenTest:
         first: Mapping[str, int] = MappingProxyType({}),
         clock: Clock = MACHINE,
     ) -> None:
-        """Begin the sequence of each test of the driver with the operation of index `first`."""
+        """`first` maps tests of the driver to the first operation of their sequence."""
         self.per_second = 0.0
         """Operations per second of the slowest contender in the warm-up."""
         self.is_warm = False
         self.ended: Second = 0.0
-        """The moment from which on its sessions are closed."""
+        """The time at which its sessions were closed."""
         self.cold: ColdCache | None = None
-        """Looks after the servers' files; None leaves them to the kernel."""
-        self.give_up: GiveUp | None = None
-        """Is told of a contender that does not execute an operation in time, and of the reason;
+        """Controls caching of the servers' files; None leaves it to the kernel."""
+        self.on_timeout: OnTimeout | None = None
+        """Called with a contender that exceeds the time limit of an operation, and the reason;
         without it the contender drops out."""
         self._clock = clock
-        self._given_up: set[str] = set()
+        self._timed_out: set[str] = set()
         self._contenders = contenders
         self._driver = contenders.driver
         self.step = step
@@ -110,16 +110,16 @@ class OpenTest:
         self._first = first.get(step.test.driver_test, 0)
         self._positions = Positions()
         self._begin: list[int] | None = None
-        """The positions at which each run of a time begins; None: where its contender is."""
-        self._beside: BackgroundSessions | None = None
-        if (beside := step.test.beside) is not None:
-            self._beside = BackgroundSessions(
+        """The positions at which each timed run begins; None continues from the current ones."""
+        self._background: BackgroundSessions | None = None
+        if (background := step.test.beside) is not None:
+            self._background = BackgroundSessions(
                 contenders,
                 step,
-                beside,
+                background,
                 incarnation=incarnation,
                 data=data,
-                first=first.get(beside.test, 0),
+                first=first.get(background.test, 0),
             )
         self._held: HeldTransactions | None = None
         if step.test.hold is not None:
@@ -133,7 +133,7 @@ class OpenTest:
             )
         self._operations_of_last_block = 0
         self._order: list[int] = []
-        """The places of the contenders in the latest block."""
+        """The contenders' order in the latest block, by index."""
         self._serving: dict[str, list[int]] = {}
 
     def open(self) -> None:
@@ -144,20 +144,20 @@ class OpenTest:
     def _open(self, contender: RunningContender) -> None:
         opened = self._driver.open(
             self._session(contender),
-            contender.target_of(self.step.test),
+            contender.target_for(self.step.test),
             self._data,
             test=self.step.test.driver_test,
             clients=self.step.clients,
             first=self._first,
         )
         self._serving[contender.name] = opened.server_processes
-        if self._beside is not None:
-            self._beside.open(contender)
+        if self._background is not None:
+            self._background.open(contender)
 
     def read_plans(self, keep: Callable[[str, list[PlanText]], None]) -> None:
-        """Ask every server how it executes the test's statements, and how much work they are.
+        """Ask every server for the plans of the test's statements, and count their work.
 
-        The work is that of the same operations on all contenders.
+        The work is counted for the same operations on all contenders.
         """
         plans: dict[str, list[PlanText]] = {}
 
@@ -180,7 +180,7 @@ class OpenTest:
             keep(name, texts)
 
     def _weights_of_statements(self) -> dict[str, float]:
-        """Return the weights of described statements, on all DBMS; one operation has all others."""
+        """Return the weights of described statements of all DBMS; other statements have none."""
         described, test = self._data.described, self.step.test.driver_test
         if described is None:
             return {}
@@ -190,17 +190,17 @@ class OpenTest:
         return weights
 
     def warm_up(self, has_time: Callable[[Second], bool] = lambda _: True) -> None:
-        """Run without recording, so that caches and plans are those of a server at work.
+        """Run without recording, to warm up caches and plans.
 
-        It is not warm afterwards where there is no time for one operation.
+        The test stays cold if there is no time for one operation.
         """
         speed = self._speed_in_warm_up(has_time)
         self.is_warm, self.per_second = speed is not None, speed or 0.0
 
     def _speed_in_warm_up(self, has_time: Callable[[Second], bool]) -> float | None:
-        """Return the operations per second of the slowest contender, or of its slower side.
+        """Return the operations per second of the slowest contender, or of its slower session.
 
-        0 where nobody is left, None where there is no time.
+        0 if no contender is left, None if there is no time.
         """
         speeds: list[float] = []
         ended = False
@@ -210,13 +210,13 @@ class OpenTest:
             ended = ended or not has_time(self.slowest_operation)
             if ended:
                 return
-            # The first operation of a writer shows how long it takes.
+            # A writer's first operation shows how long operations take.
             one = Stop(seconds=RUN, positions=[1] * self.step.clients)
             ran = (
                 self._run_for(contender, seconds) if seconds else self._run_with_all(contender, one)
             )
             speeds.append(ran.operations / ran.seconds if ran.seconds else 0.0)
-            speeds.extend(beside.qps for beside in ran.beside if beside.schedule is None)
+            speeds.extend(each.qps for each in ran.beside if each.schedule is None)
 
         lengths: list[Second] = [self._pace.warmup / _WARM_UP_TURNS] * _WARM_UP_TURNS
         if self.step.test.changes_data:
@@ -226,8 +226,8 @@ class OpenTest:
                 return None
             if slowest >= self._pace.warmup:
                 return min(speeds, default=0.0)
-            # In a moment no writer gets so far that the slowest could not catch up; where a moment
-            # is less than an operation, the first one told how far they may get.
+            # In a run this short no writer gets so far that the slowest could not catch up. If an
+            # operation takes longer than the run, the first one determined how far they may get.
             if slowest <= RUN:
                 lengths.insert(0, RUN)
         spent: Second = 0.0
@@ -244,23 +244,23 @@ class OpenTest:
 
     @property
     def slowest_operation(self) -> Second:
-        """How long an operation takes one client of the slowest contender; 0 if unknown."""
+        """The duration of an operation of one client on the slowest contender; 0 if unknown."""
         return max(map(self._operation_time, self._running()), default=0.0)
 
     @property
     def slowest(self) -> str:
-        """The name of the contender with the longest operations; one of them has not failed."""
+        """The name of the contender with the longest operations; at least one must be left."""
         return max(self._running(), key=self._operation_time).name
 
     def _operation_time(self, contender: RunningContender) -> Second:
-        """Return how long an operation takes one client; at a given rate that is not known."""
+        """Return the duration of an operation of one client; 0 (unknown) at a given rate."""
         if self._pace.rate is not None:
             return 0.0
         return self._positions.operation_time(contender.name)
 
     def expected_block(self, length: Second) -> Second:
-        """Return how long a block of slices of `length` takes, from what operations took so far."""
-        parts = 2 if self._beside is None else 4  # each with one beside which nothing runs
+        """Return the expected duration of a block of slices of `length`."""
+        parts = 2 if self._background is None else 4  # each slice once with, once without load
         slices = sum(
             self._discard(contender) + max(length, self._operation_time(contender))
             for contender in self._running()
@@ -275,21 +275,21 @@ class OpenTest:
         return max(0.0, min(most, max(1.0, LEAD * done)) - max(1.0, done)) * max(times)
 
     def fewest_blocks(self, length: Second) -> int:
-        """Return the blocks that the step gets in any case: one, if operations outlast slices."""
+        """Return the least number of blocks: one if operations outlast slices."""
         return MINIMUM_BLOCKS if self.slowest_operation <= length else 1
 
     def _discard(self, contender: RunningContender) -> Second:
-        """Return how long a contender runs before each slice: no shorter than an operation."""
-        writes = self.step.test.writes  # of which one that is slower has to do as many
+        """Return the time that a contender runs before each slice: at least one operation."""
+        writes = self.step.test.writes  # all contenders do as many writes as the slowest
         operation = self.slowest_operation if writes else self._operation_time(contender)
         if operation > _UNMOVED_BY_DISCARD * self._pace.discard:
             return 0.0
         return max(self._pace.discard, operation)
 
     def record_speed(self, seconds: Second) -> SpeedRecord | None:
-        """Run the first contender in short runs; None if it fails, or writes too fast for another.
+        """Measure the first contender in short runs; None if it fails or outruns the others.
 
-        The others run as long, so that it is no warmer than they are.
+        The others run for the same time, so that all are equally warm.
         """
         if self._expected_catching_up(seconds) > seconds:
             return None
@@ -324,32 +324,32 @@ class OpenTest:
         if self._held is not None:
             self._held.close()
         if self.cold is not None:
-            self.cold.let_all_run()
+            self.cold.thaw_all()
         self._for_each(self._close)
 
     def _close(self, contender: RunningContender) -> None:
         self._driver.close(self._session(contender))
-        if self._beside is not None:
-            self._beside.close(contender)
+        if self._background is not None:
+            self._background.close(contender)
 
     @property
     def next_operations(self) -> dict[str, int]:
-        """Test of the driver that writes -> index of the first operation that none has done."""
+        """Writing test of the driver -> index of the first operation that no contender has done."""
         following = {}
         if self.step.test.writes:
             following[self.step.test.driver_test] = self.next_operation
-        if self._beside is not None and self.step.test.changes_data:
-            following[self._beside.test] = self._beside.next_operation
+        if self._background is not None and self.step.test.changes_data:
+            following[self._background.test] = self._background.next_operation
         return following
 
     @property
     def next_operation(self) -> int:
-        """Index of the first operation that no contender has done."""
+        """Index of the first operation that none of the contenders has done."""
         return self._first + max(self._positions.furthest, default=0) * self.step.clients
 
     @property
     def positions(self) -> list[int]:
-        """Operations per client of the contender that has done most."""
+        """Operations per client of the most advanced contender."""
         return self._positions.furthest
 
     @property
@@ -357,39 +357,39 @@ class OpenTest:
         return self._positions.totals
 
     @property
-    def has_given_up(self) -> bool:
-        return bool(self._given_up)
+    def has_timed_out(self) -> bool:
+        return bool(self._timed_out)
 
     @property
     def is_over(self) -> bool:
-        """Whether operations did not end in time, and too few contenders are left to compare."""
-        having = [contender.name for contender in self._running()]
+        """Whether operations timed out, and too few contenders are left for a comparison."""
+        left = [contender.name for contender in self._running()]
         base = self._contenders.names[0]
-        return self.has_given_up and (base not in having or len(having) == 1)
+        return self.has_timed_out and (base not in left or len(left) == 1)
 
     def used_up(self) -> bool:
-        """Return whether one more block would want to delete more rows than there are."""
+        """Return whether one more block could run out of rows to delete."""
         if not self.step.test.consumes:
             return False
         # The machine may be twice as fast in the next block as it was in the last.
         return self.next_operation + 2 * self._operations_of_last_block >= self._data.all_rows
 
     def age(self, positions: list[int]) -> None:
-        """Run every contender up to `positions`, measuring nothing."""
+        """Run every contender up to `positions` without measuring."""
         stop = Stop(positions=positions)
         self._for_each(lambda contender: self._run(contender, stop))
 
     @property
     def operations_left(self) -> int | None:
-        """How many operations there are rows for; None where operations consume none."""
+        """The operations that rows are left for; None if operations consume none."""
         if not self.step.test.consumes:
             return None
         return max(0, self._data.all_rows - self.next_operation)
 
     def window(self, most: Second, windows: int = 1) -> Second:
-        """Return how long each of so many windows may be, so that rows are left for all of them.
+        """Return the length of each of `windows` windows, at most `most`, that rows are left for.
 
-        0 where none are left.
+        0 if no rows are left.
         """
         left = self.operations_left
         if left is None:
@@ -397,9 +397,9 @@ class OpenTest:
         return min(most, left / (windows * _FASTEST * max(self.per_second, 1.0)))
 
     def each(self, observe: Callable[[RunningContender, RunAtRate], None], turn: int = 0) -> None:
-        """Let `observe` run one contender after the other; it gets what runs the contender.
+        """Call `observe` with one contender after the other, and a function that runs it.
 
-        In turns of odd numbers they have the reverse order.
+        Odd turns have the reverse order.
         """
         for contender in in_turn(self._running(), turn):
             with self._guard(contender):
@@ -407,7 +407,7 @@ class OpenTest:
         self._age_equally()
 
     def serving(self, contender: RunningContender) -> list[int]:
-        """Return the processes, or threads, that serve a contender's clients; empty if unknown."""
+        """Return the processes or threads that serve a contender's clients; empty if unknown."""
         return self._serving.get(contender.name, [])
 
     def blocks(
@@ -421,7 +421,7 @@ class OpenTest:
     ) -> None:
         """Measure blocks of slices of `length` until the share is used or `enough(blocks done)`.
 
-        The share is exceeded only where it does not suffice for the fewest blocks.
+        The share is exceeded only for the least number of blocks.
         """
         fewest = self.fewest_blocks(length)
         begun = self._clock.monotonic()
@@ -443,7 +443,7 @@ class OpenTest:
     ) -> None:
         """Measure one block of slices of `length`: every contender twice, in balanced order.
 
-        The order of blocks with even numbers is drawn; each other block exchanges its places.
+        Even blocks have a random order; odd blocks exchange its halves.
         """
         begun_at = self.next_operation
         if self._held is not None:
@@ -457,7 +457,7 @@ class OpenTest:
             if slot % len(running) == 0:
                 self._begin_together()
             contender = running[place]
-            if contender.failed is None and contender.name not in self._given_up:
+            if contender.failed is None and contender.name not in self._timed_out:
                 with self._guard(contender):
                     keep(self._slice(contender, length, number, slot, half=slot // len(running)))
         self._begin = None
@@ -465,27 +465,29 @@ class OpenTest:
         self._operations_of_last_block = self.next_operation - begun_at
 
     def _begin_together(self) -> None:
-        """Let the slices of a half block begin with the same operation, where those are unlike."""
+        """Make the slices of a half block begin with the same operation, if operations differ."""
         if self.step.test.paired:
             self._begin = self._positions.furthest or None
-        if self._beside is not None:
-            self._beside.begin_together()
+        if self._background is not None:
+            self._background.begin_together()
 
     def _slice(
         self, contender: RunningContender, length: Second, block: int, slot: int, *, half: int
     ) -> Slice:
-        """Measure a slice, and next to it what the disk gives and the rate without what else runs.
+        """Measure a slice, and next to it the disk and the rate without the background load.
 
-        Both come behind the slices of a block's first half, and before those of its second: so a
-        drift of the machine cancels, as that of two contenders does.
+        Both follow the slices of a block's first half, and precede the slices of its second half,
+        so that a drift of the machine cancels as it does between contenders.
         """
         slices: list[Slice] = []
         with (
             nullcontext()
             if self.cold is None
-            else self.cold.beside(contender, length, half, slices)
+            else self.cold.next_to_disk(contender, length, half, slices)
         ):
-            alone = self._alone(contender, length) if self._beside is not None and half else None
+            alone = (
+                self._alone(contender, length) if self._background is not None and half else None
+            )
             record = self._window(contender, length, block, slot)
             if record.beside is not None:
                 record.beside.alone_qps = self._alone(contender, length) if alone is None else alone
@@ -493,7 +495,7 @@ class OpenTest:
         return record
 
     def _window(self, contender: RunningContender, length: Second, block: int, slot: int) -> Slice:
-        # The first moments after a switch refill caches that the other contender emptied.
+        # Right after a switch, caches that the other contender evicted are refilled.
         if self._discard(contender):
             self._run_for(contender, self._pace.discard)
         window = contender.window(self._contenders.running())
@@ -502,8 +504,8 @@ class OpenTest:
         use = window.close()
         contender.refuse_fatal_errors(ran.errors, "operations of a slice")
         place = self.step.place(contender.name, self.start, slot, block)
-        beside = self._beside.record(contender, ran) if self._beside is not None else None
-        return slice_of(place, ran, ran, use, beside=beside)
+        background = None if self._background is None else self._background.record(contender, ran)
+        return make_slice(place, ran, ran, use, beside=background)
 
     def _alone(self, contender: RunningContender, length: Second) -> float:
         if self._discard(contender):
@@ -521,44 +523,44 @@ class OpenTest:
     def _run_with_all(
         self, contender: RunningContender, stop: Stop, rate: Rate | None = None
     ) -> Ran:
-        """Run a contender, for a time with what is at work beside it; None: at the usual rate."""
-        if self._beside is None or stop.seconds is None:
+        """Run a contender; timed runs include its background load. None: the usual rate."""
+        if self._background is None or stop.seconds is None:
             return self._run(contender, stop, rate=rate)
-        beside = self._beside.command(contender, stop.seconds)
-        ran = self._run(contender, stop, beside, rate=rate)
-        self._beside.note(contender, ran)
+        background = self._background.command(contender, stop.seconds)
+        ran = self._run(contender, stop, background, rate=rate)
+        self._background.note(contender, ran)
         return ran
 
     def _run(
         self,
         contender: RunningContender,
         stop: Stop,
-        *beside: BackgroundRun,
+        *background: BackgroundRun,
         rate: Rate | None = None,
     ) -> Ran:
         if self.cold is not None:
-            self.cold.let_run(contender)
+            self.cold.run_only(contender)
         timed = stop.seconds is not None
         rate, begin = (rate or self._pace.rate, self._begin) if timed else (None, None)
         if begin is not None:
             self._positions.go_to(contender.name, begin)
         session = self._session(contender)
         if timed or stop.positions is None:
-            ran = self._driver.run(session, stop, rate, beside, begin=begin)
+            ran = self._driver.run(session, stop, rate, background, begin=begin)
         else:
             ran = self._driver.advance(session, stop.positions)
         self._positions.note(contender.name, ran)
         return ran
 
     def _age_equally(self) -> None:
-        """Let the contenders that did fewer writes catch up, so that all data ages alike."""
-        if self._beside is not None:
-            self._beside.age_equally(self._guard, self._running())
+        """Make contenders with fewer writes catch up, so that all data ages alike."""
+        if self._background is not None:
+            self._background.age_equally(self._guard, self._running())
         if self.step.test.writes:
             catch_up(self._guard, self._running(), self._positions, self._run)
 
     def _running(self) -> list[RunningContender]:
-        return self._contenders.having(self.step.test)
+        return self._contenders.supporting(self.step.test)
 
     def _for_each(self, action: Callable[[RunningContender], object], turn: int = 0) -> None:
         for contender in in_turn(self._running(), turn):
@@ -567,22 +569,22 @@ class OpenTest:
 
     @contextmanager
     def _guard(self, contender: RunningContender) -> Iterator[None]:
-        """Let a contender drop out when its server fails; of this test alone when it is too slow.
+        """Drop a contender if its server fails, or only from this test if it times out.
 
         Raises:
-            SlowdustError: nobody is left.
+            SlowdustError: no contender is left.
         """
         with self._contenders.guard(contender):
             self._driver.subject = f"{self.step.test.name} on {contender.name}"
             try:
                 yield
             except TargetError as error:
-                if self.give_up is None or not error.is_timeout:
+                if self.on_timeout is None or not error.is_timeout:
                     raise
-                self._given_up.add(contender.name)
-                with suppress(SlowdustError):  # which a process may have taken with it
+                self._timed_out.add(contender.name)
+                with suppress(SlowdustError):  # the connection may be gone
                     self._close(contender)
-                self.give_up(contender, str(error))
+                self.on_timeout(contender, str(error))
 
     def _session(self, contender: RunningContender) -> str:
         return self.step.session(contender.name, self.start)

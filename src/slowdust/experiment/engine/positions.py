@@ -13,25 +13,25 @@ from slowdust.units import Second
 LEAD = 10
 """How many times as many writes as the slowest a contender may do in a run.
 
-The slowest has to do them all, so that its data ages alike. One that scans a table where the others
-use an index would otherwise take hours for the operations that they do in a second.
+The slowest has to do them all, so that its data ages alike. A contender that scans a table while
+the others use an index would otherwise take hours for the operations that they do in a second.
 """
 
 _RUNS_OF_SPEED = 2
-"""The last runs of which the faster one is a contender's speed: it may have stalled in the last
-one, and its first one is no guide, since MariaDB 10.11 may execute a prepared DELETE by an index
-once and by scans from then on."""
+"""A contender's speed is the faster one of its last runs: it may have stalled in the last one, and
+its first one is not representative, since MariaDB 10.11 may execute a prepared DELETE by an index
+once and by scans later."""
 
 
 class Positions:
-    """The operations that each contender's clients have done since the step's sessions opened."""
+    """The operations that each contender's clients have done since the sessions were opened."""
 
     def __init__(self) -> None:
         self._done: dict[str, list[int]] = {}
         self._skipped: dict[str, int] = {}
-        """Contender -> operations that it left out where it was sent to other positions."""
+        """Contender -> operations skipped by jumps to other positions."""
         self._speeds: dict[str, deque[float]] = {}
-        """Contender -> operations per second of one of its clients, in each of its last runs."""
+        """Contender -> operations per second and client, in each of its last runs."""
 
     def note(self, name: str, ran: Ran | BackgroundRan) -> None:
         self._done[name] = ran.positions
@@ -40,17 +40,17 @@ class Positions:
             speeds.append(ran.operations / ran.seconds / len(ran.positions))
 
     def go_to(self, name: str, positions: Sequence[int]) -> None:
-        """Note that a contender's next run begins at other positions than those where it is."""
-        left_out = sum(positions) - sum(self._done.get(name, positions))
-        self._skipped[name] = self._skipped.get(name, 0) + left_out
+        """Record that a contender's next run begins at other positions than the current ones."""
+        skipped = sum(positions) - sum(self._done.get(name, positions))
+        self._skipped[name] = self._skipped.get(name, 0) + skipped
 
     def keep(self, names: Collection[str]) -> None:
-        """Forget the contenders that have failed."""
+        """Forget all contenders except these."""
         self._done = {name: done for name, done in self._done.items() if name in names}
         self._speeds = {name: speed for name, speed in self._speeds.items() if name in names}
 
     def operation_time(self, name: str) -> Second:
-        """Return how long an operation of a contender takes one client; 0 before its first run."""
+        """Return the duration of an operation of one client; 0 before the first run."""
         return 1 / max(self._speeds[name]) if name in self._speeds else 0.0
 
     def of(self, name: str) -> list[int]:
@@ -58,7 +58,7 @@ class Positions:
 
     @property
     def furthest(self) -> list[int]:
-        """The most operations of each client that a contender has done."""
+        """The most operations that any contender has done, by client."""
         return [max(column) for column in zip(*self._done.values(), strict=True)]
 
     @property
@@ -66,7 +66,7 @@ class Positions:
         return {name: sum(done) - self._skipped.get(name, 0) for name, done in self._done.items()}
 
     def limit(self, name: str, seconds: Second) -> list[int] | None:
-        """Return the positions at which a contender's run of writes ends, if not by its time.
+        """Return the positions at which a contender's run of writes stops, if time is not first.
 
         None before its first run.
         """
@@ -83,9 +83,9 @@ def catch_up(
     positions: Positions,
     run: Callable[[RunningContender, Stop], object],
 ) -> None:
-    """Let those that did fewer writes catch up, so that all data ages alike.
+    """Make contenders with fewer writes catch up, so that all data ages alike.
 
-    `guard` takes the failures of one of them.
+    `guard` handles the failures of one of them.
     """
     positions.keep([contender.name for contender in running])
     furthest = positions.furthest

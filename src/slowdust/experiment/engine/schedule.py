@@ -1,4 +1,4 @@
-"""The order and the length of turns, slices and chunks: pure arithmetic, no clock."""
+"""The order and length of turns, slices and chunks: pure arithmetic, no clock."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from slowdust.units import Second
 T = TypeVar("T")
 
 _ROUND: Second = 5.0
-"""The usual time for a test in one incarnation: a few times its warm-up, short enough that a usual
-budget affords six restarts."""
+"""Usual time for a test in one start: a few times its warm-up, and short enough that a usual budget
+allows six restarts."""
 MOST_ROUNDS = 6
-"""Incarnations that the largest budget is planned for, and that tests get which restarts move
-together: with three of them intervals then cover the truth in 74% to 91% (docs/statistics.md)."""
+"""Starts that the largest budget is planned for. Tests that restarts move together also need them:
+with three starts intervals cover the truth only in 74% to 91% (docs/statistics.md)."""
 _FEW_TESTS = 2
-"""So few tests learn little from each other about what a restart does."""
+"""Most tests that do not show the effect of a restart well enough."""
 SHORTEST_WAIT: Second = 30.0
-"""Time that idle servers are waited for at least; most are idle within a second."""
+"""Least time limit for waiting until servers are idle; most are idle within a second."""
 _FEWEST_CHUNKS = 4
-"""Chunks of a step: two blocks at the least, so that their noise is known."""
+"""Chunks of a step: at least two blocks, so that their noise can be estimated."""
 _MOST_CHUNKS = 1200
 _WHOLE_OPERATIONS = 4
-"""Up to so many operations, indexes of a table say, each is a chunk."""
+"""Most operations (indexes of a table, say) that are a chunk each."""
 _MOST_OF_PILOT = 1000
 
 
 def block_order(contenders: int, rng: random.Random) -> list[int]:
     """Return the indices of contenders for one block: a random permutation, then its reverse.
 
-    Every contender has two slices, and the mean place of each is the same, so that a linear drift
-    of the machine adds the same to all of them (A B B A).
+    Every contender has two slices at the same mean position, so that a linear drift of the machine
+    adds the same amount to all of them (A B B A).
     """
     order = list(range(contenders))
     rng.shuffle(order)
@@ -49,7 +49,7 @@ def block_order(contenders: int, rng: random.Random) -> list[int]:
 def following_order(order: list[int]) -> list[int]:
     """Return the order of the block after one of `block_order`: B A A B after A B B A.
 
-    The outer contender's slices each come after a pause, one of the inner contender's does not.
+    Both slices of the outer contender follow a pause, only one of the inner contender's does.
     """
     half = len(order) // 2
     return order[half:] + order[:half]
@@ -76,8 +76,8 @@ def incarnations(spec: Spec, tests: int) -> int:
 class Budget:
     """One wall-clock budget over all tests.
 
-    A test's share is the rest of the budget, divided by the turns to come: so what a settled test
-    did not use goes to those that come after it, and to another round of the unsure ones.
+    A test's share is the rest of the budget divided by the turns to come: time that a decided test
+    did not use goes to the tests after it, and to another round of the unsure ones.
     """
 
     total: Second
@@ -89,26 +89,26 @@ class Budget:
         return max(0.0, self.total - self.spent)
 
     def share(self, turns_left: int) -> Second:
-        """Return the seconds for the next turn, of `turns_left` turns that include it."""
+        """Return the seconds for the next turn; it is one of the `turns_left`."""
         return self.left / max(1, turns_left)
 
 
 def turns_left(unsettled_now: int, unsettled_in_all: int, rounds_after: int) -> int:
-    """Return the turns that share the budget: the rest of this round's, and the later rounds'."""
+    """Return the turns that share the budget: the rest of this round and all later rounds."""
     return unsettled_now + unsettled_in_all * rounds_after
 
 
 class Action(Enum):
-    """The part of a step in one incarnation."""
+    """The kind of a step's turn in one start."""
 
     MEASURE = "measure"
     AGE = "age"
-    """The part that runs its writes up to `aged_to` and measures nothing."""
+    """Run its writes up to `aged_to`, without measuring."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """A step's turn in one incarnation."""
+    """A step's turn in one start of the servers."""
 
     step: PlannedStep
     action: Action
@@ -116,12 +116,12 @@ class Turn:
 
 @dataclass(frozen=True)
 class Start:
-    """One start of the servers, and what is done in it."""
+    """One start of the servers, and its turns."""
 
     number: int
     turns: Sequence[Turn]
-    apart: Mapping[str, Sequence[Turn]] = field(default_factory=dict)
-    """Contender -> its turns, where contenders go through tests of their own, at the same time."""
+    separate: Mapping[str, Sequence[Turn]] = field(default_factory=dict)
+    """Contender -> its turns, if contenders go through different tests concurrently."""
 
     @classmethod
     def of(cls, number: int, steps: Sequence[PlannedStep]) -> Start:
@@ -129,19 +129,19 @@ class Start:
 
 
 def turns(steps: Sequence[PlannedStep], round_number: int) -> list[Turn]:
-    """Return the turns of one incarnation, in order.
+    """Return the turns of one start, in order.
 
-    A step is measured if it is open, and not yet measured in `round_number` whole turns.
+    A step is measured if it is open and has had fewer than `round_number` whole turns.
     """
-    return turns_of(
+    return plan_turns(
         steps, [step.key for step in steps if step.is_open and step.turns_done < round_number]
     )
 
 
-def turns_of(steps: Sequence[PlannedStep], due: Collection[str]) -> list[Turn]:
-    """Return the turns in which the steps with the keys `due` are observed, in order.
+def plan_turns(steps: Sequence[PlannedStep], due: Collection[str]) -> list[Turn]:
+    """Return the turns that observe the steps with the keys `due`, in order.
 
-    Write tests that are not observed still age the data for a test on aged data after them.
+    Write tests that are not due still age the data if a test on aged data follows.
     """
     result = []
     for place, step in enumerate(steps):
@@ -156,12 +156,12 @@ def turns_of(steps: Sequence[PlannedStep], due: Collection[str]) -> list[Turn]:
 
 
 def is_tidied(todo: Sequence[Turn], turn: Turn) -> bool:
-    """Return whether maintenance follows a turn, so that the next test finds data as it did."""
+    """Return whether maintenance follows a turn to restore the data for the next test."""
     return turn.step.test.tidied and turn is not todo[-1]
 
 
 def maintenance_after(todo: Sequence[Turn]) -> Turn | None:
-    """Return the turn after which maintenance runs, if tests on aged data follow it."""
+    """Return the turn that maintenance follows, if tests on aged data come later."""
     if not any(turn.step.test.phase is Phase.AGED for turn in todo):
         return None
     writes = [turn for turn in todo if turn.step.test.phase is Phase.WRITE]
@@ -180,7 +180,7 @@ class ChunkPlace:
 
 
 def pilot_end(operations: int) -> UntilOperations:
-    """Return the end of the part of the first chunk that shows how fast a step's work goes."""
+    """Return the end of the first part of the first chunk, which shows the speed of a step."""
     return UntilOperations(max(1, min(operations // _MOST_CHUNKS, _MOST_OF_PILOT)))
 
 
@@ -191,9 +191,9 @@ def timed_ends(seconds: Second, length: Second) -> list[Until]:
 
 
 def counted_ends(operations: int, per_second: float, length: Second) -> list[Until]:
-    """Return the ends of chunks of so many operations as take about `length`.
+    """Return the ends of chunks of equal numbers of operations that take about `length`.
 
-    `per_second` is the rate of one client. Chunks have as many operations, but for rounding.
+    `per_second` is the rate of one client.
     """
     if operations <= _WHOLE_OPERATIONS:
         return [UntilOperations(number) for number in range(1, operations + 1)]
@@ -202,9 +202,9 @@ def counted_ends(operations: int, per_second: float, length: Second) -> list[Unt
 
 
 def chunk_turns(order: Sequence[int], chunks: int) -> Iterator[ChunkPlace]:
-    """Yield the turns of the contenders of these indices: A B B A, then B A A B.
+    """Yield the turns of the contenders with these indices: A B B A, then B A A B.
 
-    An odd number of chunks has blocks of one chunk of each contender.
+    An odd number of chunks is measured in blocks of one chunk per contender.
     """
     halves = 1 if chunks % 2 else 2
     for chunk in range(chunks):
@@ -218,9 +218,10 @@ def _even(count: float) -> int:
 
 
 def longest_wait(rows: int, share: float) -> Second:
-    """Return how long to wait for idle servers after writes to so many rows.
+    """Return the time limit for servers to become idle after writes to tables of `rows` rows.
 
-    60 s and 1 s per million rows, at most 1200 s, in a run that is `share` of a full one. Deferred
+    60 s plus 1 s per million rows, at most 1200 s, times the `share` of a full run; at least 30 s,
+    because deferred work does not take less time after a short run.
     work does not take less time because a run is short: 30 s at least.
     """
     return max(SHORTEST_WAIT, min(1200.0, 60.0 + rows / 1e6) * min(1.0, share))

@@ -1,11 +1,11 @@
 """The length of a slice that suits the machine: pure arithmetic on a short record of its speed.
 
-Short slices lie close to each other and meet the same machine; long ones lose a smaller share of
-the time to what each slice costs besides. Which of them gives the narrowest interval after the
-same time depends on how fast the machine's speed changes. So a test's first warm-up is cut into
-runs of a few milliseconds, and the blocks that each length would have had are laid over their
-speeds: slices A B B A with their gaps, at every place of the record. The variance of the block's
-contrast times the time of a block is what the squared width of the interval is proportional to.
+Short slices are close to each other and see the same machine; long ones lose a smaller share of the
+time to the fixed cost of a slice. The length with the narrowest interval for a given time depends
+on how fast the machine's speed changes. So a test's first warm-up is cut into runs of a few
+milliseconds, and the blocks of each length are simulated on their speeds: slices A B B A with their
+gaps, at every position of the record. The squared width of the interval is proportional to the
+variance of the block's contrast times the duration of a block.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ from slowdust.units import Second
 LENGTHS: tuple[Second, ...] = (0.025, 0.05, 0.1, 0.25)
 """The lengths to choose from."""
 USUAL: Second = 0.05
-"""The length where the record says nothing, or little: docs/slice-length.md compares it."""
+"""The default length, also if the record is inconclusive; compared in docs/slice-length.md."""
 CLEARLY = 0.9
-"""Width of the interval, relative to the usual length's, from which on another one is taken."""
+"""Another length is chosen if its interval is narrower than this multiple of the usual one's."""
 RUN: Second = 0.005
 """Length of one run of the record."""
 FEWEST_OPERATIONS = 10
-"""Operations that a slice has at the least, so that none of them moves its speed by much."""
+"""Least operations in a slice, so that a single operation barely changes its speed."""
 _LONGEST_RECORD: Second = 2.0
 _SHORTEST_RECORD: Second = 0.8
 _RECORDED_SHARE = 0.06
-"""Share of a test's part of the budget that its record takes at the most."""
+"""Largest share of a test's part of the budget for its record."""
 _SHARE_OF_ALL = 0.2
-"""Share that it takes with all contenders that run as long."""
+"""Largest share for the record and the equally long runs of the other contenders."""
 _SLICES = 4
 """Slices of a block of two contenders: A B B A."""
 _HALVES = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
 """A - B in each half of a block."""
 _FEWEST_BLOCKS = 3
-"""Blocks that fit into the record one behind the other: with fewer their variance is a guess."""
+"""Least blocks that fit into the record consecutively: with fewer their variance is a guess."""
 
 
 @dataclass(frozen=True)
 class SpeedRecord:
-    """Operations of consecutive short runs of one contender: how fast the machine was, and when.
+    """Operations of consecutive short runs of one contender: the machine's speed over time.
 
-    Runs are counted on the time of the runs alone: what lies between two of them is short.
+    Only the time of the runs counts: the gaps between them are short.
     """
 
     operations: FloatArray
     """Operations of each run."""
     seconds: FloatArray
-    """Length of each run; those of slow operations are longer than `RUN`."""
+    """Length of each run; runs of slow operations are longer than `RUN`."""
     overhead: Second
-    """What a slice takes beside itself and what is discarded: commands, reading the probes."""
+    """The fixed cost of a slice without the discarded time: commands, reading the probes."""
 
     @property
     def per_second(self) -> float:
@@ -65,8 +65,8 @@ class SpeedRecord:
 def choose_length(record: SpeedRecord, discard: Second) -> Second:
     """Return the length of `LENGTHS` that gives the narrowest interval in the same time.
 
-    Each slice comes after `discard` that are not recorded. Another length than the usual one is
-    taken only where it is clearly better, as far as the record is long enough to tell.
+    Each slice follows `discard` unrecorded seconds. A length other than the usual one is chosen
+    only if it is clearly better and the record is long enough to show it.
     """
     lengths = lengths_with_enough(record.per_second)
     usual = usual_length(record.per_second)
@@ -78,9 +78,9 @@ def choose_length(record: SpeedRecord, discard: Second) -> Second:
 
 
 def record_seconds(share: Second, contenders: int) -> Second:
-    """Return how long the record of a test's warm-up is, by the test's share of the budget.
+    """Return the length of the record in a test's warm-up, by the test's share of the budget.
 
-    All contenders run as long. It is 0 where the share is too small for one that tells something.
+    All contenders run for the same time. 0 if the share is too small for a useful record.
     """
     of_share = min(_RECORDED_SHARE, _SHARE_OF_ALL / contenders)
     seconds = min(_LONGEST_RECORD, share * of_share)
@@ -88,12 +88,12 @@ def record_seconds(share: Second, contenders: int) -> Second:
 
 
 def usual_length(per_second: float) -> Second:
-    """Return the length of slices with so many operations per second, where no record is made."""
+    """Return the length of slices at this speed, if no record is made."""
     return max(USUAL, lengths_with_enough(per_second)[0])
 
 
 def lengths_with_enough(per_second: float) -> list[Second]:
-    """Return the lengths that have enough operations at that speed; at least the longest."""
+    """Return the lengths with enough operations at this speed; at least the longest."""
     return [length for length in LENGTHS if per_second * length >= FEWEST_OPERATIONS] or [
         LENGTHS[-1]
     ]
@@ -104,7 +104,7 @@ def interval_widths(
 ) -> dict[Second, float]:
     """Return length -> relative half-width of an interval after one second of such blocks.
 
-    Lengths for whose blocks the record is too short are left out.
+    Lengths for which the record is too short are excluded.
     """
     widths = {}
     for length in lengths:
@@ -132,6 +132,6 @@ def _halves(record: SpeedRecord, length: Second, slot: Second) -> FloatArray:
 
 
 def _variance(halves: FloatArray) -> float:
-    """Return what a block contributes to the squared standard error of the estimate."""
+    """Return a block's contribution to the squared standard error of the estimate."""
     location = trimmed_mean(halves)
     return len(halves) * location.squares / (location.size * (location.size - 1))

@@ -1,4 +1,4 @@
-"""The way to the tests of a benchmark of slices: its tables, loaded, aged and maintained."""
+"""The tests of a benchmark of slices: their tables are loaded, aged and maintained."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from slowdust.store.preparation import Preparation
 from slowdust.units import Second
 
 _REPEATS = 2
-"""Preparations again, at most: what has stayed twice stays, and is reported."""
+"""Most repeated preparations: a difference that persists is reported."""
 
 
 _FULL_RUN: Second = 3600.0
-"""The budget from which on the waits for idle servers apply unscaled."""
+"""Smaller budgets scale down the waits for idle servers."""
 
 
-def data_of(spec: Spec) -> Data:
+def describe_data(spec: Spec) -> Data:
     benchmark = spec.configured_benchmark().choosing(spec.chosen_tests())
     described = benchmark.described(spec.rows, spec.tables, spec.seed)
     name = benchmark.driver_benchmark if described is None else DRIVER_BENCHMARK
@@ -53,7 +53,7 @@ def data_of(spec: Spec) -> Data:
 
 
 class LoadedTables:
-    """The tables of all contenders, with the same rows for each."""
+    """The tables of all contenders, with the same rows."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LoadedTables:
         facts: Sequence[ContenderFacts] = (),
         kept: list[Preparation] | None = None,
     ) -> None:
-        """`facts` say which contenders should be alike; `kept` gets what the tables are like."""
+        """`facts` say which contenders should be alike; states of the tables go into `kept`."""
         self.data = data
         self._rows = data.all_rows
         self._contenders = contenders
@@ -74,11 +74,12 @@ class LoadedTables:
         self._unchanged = False
         self._incarnation = 0
         self._loaded_in = 0
-        self._loads = 0
+        self._loads = _count_loads(self._kept)
 
     def start(self, incarnation: int) -> None:
-        """Start all servers; load the tables that are not as they were loaded, or were for long."""
+        """Start all servers; load the tables if they were changed or have served long enough."""
         self._incarnation = incarnation
+        self._loads = self._loads or incarnation - 1  # without records: one load per earlier start
         self._contenders.start(incarnation - 1)
         until = self._loaded_in + self.data.incarnations_of_a_load
         if not (self._unchanged and incarnation < until and self._stay()):
@@ -95,25 +96,25 @@ class LoadedTables:
         self._loaded_in = self._incarnation
 
     def _stay(self) -> bool:
-        """Return whether the tables of the earlier load are alike after the restart."""
+        """Return whether the tables of the earlier load are still alike after the restart."""
         self._contenders.for_each(self._load_if_emptied)
         self._latest = self._read("restart")
-        if self._apart():
-            # The servers write the pages that they themselves change when they start.
+        if self._differences():
+            # Write the pages that the servers themselves change when they start.
             self._contenders.for_each(
                 lambda contender: self._contenders.maintain(
                     contender, contender.family.write_out(contender.server.site), self._rows
                 )
             )
             self._latest = self._read("restart")
-        if apart := self._apart():
-            self._view.warning(f"the tables are {_worst(apart)} (preparing again)")
+        if differing := self._differences():
+            self._view.warning(f"the tables are {_worst(differing)} (preparing again)")
             return False
         self._kept += self._latest
         return True
 
     def note_step(self, step: PlannedStep) -> None:
-        """Keep that a step is measured on the tables as they were prepared last."""
+        """Record that a step is measured on the tables as prepared last."""
         for record in self._latest:
             if step.key not in record.steps:
                 record.steps.append(step.key)
@@ -134,9 +135,9 @@ class LoadedTables:
         self._wait_until_idle(WRITES, longest_wait(self._rows, budget / _FULL_RUN))
 
     def revive(self, contender: RunningContender) -> None:
-        """Let a contender go on whose statement was given up.
+        """Make a contender usable after a statement timed out.
 
-        A server cancels it. A library's process can only be ended and started again.
+        A server cancels the statement. The process of a library is killed and started again.
         """
         if not contender.runs_in_its_client:
             return
@@ -165,7 +166,7 @@ class LoadedTables:
     def _wait_until_idle(self, after: str, limit: Second) -> None:
         self._view.phase("waiting until the servers are idle")
         if not self._contenders.wait_until_idle(self._contenders.running(), limit):
-            self._contenders.warn(f"{limit:.0f} s after {after} the servers were not idle yet")
+            self._contenders.warn(f"the servers were not idle {limit:.0f} s after {after}")
 
     def _load(self, contender: RunningContender) -> None:
         self._view.phase(f"loading {contender.name}")
@@ -179,18 +180,18 @@ class LoadedTables:
             self._load(contender)
 
     def _until_alike(self, after: str, prepare: Callable[[], None]) -> None:
-        """Prepare the tables, again where those of the contenders are not alike then."""
+        """Prepare the tables, again if the contenders' tables differ afterwards."""
         for repeated in range(_REPEATS + 1):
             prepare()
             self._latest = self._read(after, repeated)
-            apart = self._apart()
-            if not apart:
+            differing = self._differences()
+            if not differing:
                 break
-            what_follows = "preparing again" if repeated < _REPEATS else "it stays: reported"
-            self._view.warning(f"the tables are {_worst(apart)} ({what_follows})")
+            consequence = "preparing again" if repeated < _REPEATS else "reported as it is"
+            self._view.warning(f"the tables are {_worst(differing)} ({consequence})")
         self._kept += self._latest
 
-    def _apart(self) -> list[Difference]:
+    def _differences(self) -> list[Difference]:
         return differences(self._latest, self._facts)
 
     def _read(self, after: str, repeated: int = 0) -> list[Preparation]:
@@ -214,8 +215,14 @@ class LoadedTables:
         return records
 
 
-def _worst(apart: list[Difference]) -> str:
-    worst = apart[0]
+def _count_loads(preparations: Sequence[Preparation]) -> int:
+    """Count the loads of earlier starts, so that a resumed experiment continues A B, B A."""
+    loads = {each.moment: each.repeated + 1 for each in preparations if each.after == "load"}
+    return sum(loads.values())
+
+
+def _worst(differing: list[Difference]) -> str:
+    worst = differing[0]
     what = "not fully prepared" if worst.beside is None else "not alike"
     return f"{what}: {worst.contender}: {worst.sentence()}"
 
@@ -223,7 +230,7 @@ def _worst(apart: list[Difference]) -> str:
 class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
     """The tests on tables that are loaded, aged by writes, maintained, and loaded again.
 
-    Their sessions are those of all contenders, which do as many writes each.
+    All contenders have sessions, and do the same number of writes.
     """
 
     def __init__(
@@ -233,26 +240,26 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         kept: list[Preparation] | None = None,
         equip: Callable[[OpenTest], None] = lambda _: None,
     ) -> None:
-        """`pace` is that of the specification's slices, unless it is given.
+        """`pace` defaults to the specification's slices.
 
-        `kept` gets what the tables are like; None where no timed result depends on it. `equip` is
+        States of the tables go into `kept`; None if no timed result depends on them. `equip` is
         called with each test before its sessions are opened.
         """
         spec, facts = experiment.spec, experiment.journal.manifest.contenders
         self._experiment = experiment
         self.tables = LoadedTables(
-            experiment.contenders, data_of(spec), experiment.view, facts, kept
+            experiment.contenders, describe_data(spec), experiment.view, facts, kept
         )
         self._pace = pace or Pace(spec.discard, spec.warmup, rate=None)
         self._equip = equip
         self._start = Start(0, [])
         self._maintained: Turn | None = None
         self._next_operation: dict[str, int] = {}
-        """Test of the driver that writes -> where its next session goes on, so that no row is
+        """Writing test of the driver -> first operation of its next session, so that no row is
         inserted twice."""
 
     def run(self, start: Start, go: Go[OpenTest]) -> None:
-        """Start the servers; load the tables, unless those of the earlier start are alike."""
+        """Start the servers; load the tables unless the previous start's are alike."""
         self._start, self._maintained = start, maintenance_after(start.turns)
         self._next_operation.clear()
         self.tables.start(start.number)
@@ -260,15 +267,15 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
         self._experiment.contenders.stop()
 
     def prepare(self, step: PlannedStep) -> None:
-        """Load the tables again for a step whose rows are used up."""
+        """Reload the tables for a step whose rows are used up."""
         if step.test.consumes and step.test.driver_test in self._next_operation:
             self._load()
         self.tables.note_step(step)
 
     def age(self, step: PlannedStep) -> None:
-        """Run the writes of a step up to where its first incarnation came."""
+        """Run the writes of a step up to the positions of its first start."""
         assert step.aged_to is not None
-        self._experiment.view.phase(f"ageing the data by {step.test.name}")
+        self._experiment.view.phase(f"ageing the data with {step.test.name}")
         test = self.sessions(step)
         test.open()
         test.age(step.aged_to)
@@ -276,7 +283,7 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
 
     @contextmanager
     def opened(self, step: PlannedStep, allows: Allows) -> Generator[OpenTest | None, None, None]:
-        """Open a step's sessions on all contenders and warm them up; None: there is no time."""
+        """Open a step's sessions on all contenders and warm them up; None if there is no time."""
         test = self.sessions(step)
         test.open()
         test.warm_up(allows)
@@ -309,8 +316,8 @@ class SlicedTests(Tests[OpenTest], Lane[OpenTest]):
     def _close(self, test: OpenTest) -> None:
         self._next_operation |= test.next_operations
         test.close()
-        if test.has_given_up and test.step.test.changes_data:
-            self._load()  # an operation that was cut short has left them as nobody knows
+        if test.has_timed_out and test.step.test.changes_data:
+            self._load()  # an interrupted operation leaves unknown data
 
     def _load(self) -> None:
         self.tables.load()

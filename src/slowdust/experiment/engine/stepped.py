@@ -1,4 +1,4 @@
-"""The way to the steps of a benchmark that is measured in long steps.
+"""The steps of a benchmark that is measured in long steps.
 
 Steps build on the rows of earlier steps: each sequence of steps, a level, begins with new tables.
 """
@@ -34,22 +34,22 @@ from slowdust.units import Second
 
 @dataclass
 class Tables:
-    """The rows in the tables of one contender in one incarnation."""
+    """The rows in the tables of one contender in one start."""
 
     names: list[str]
     inserted: list[int] = field(default_factory=list)
-    """Rows that were ever inserted, at most, by table. Whoever missed a rate inserted fewer, and
-    goes on with the same rows as the others nevertheless."""
+    """Most rows that were ever inserted, by table. A contender that missed its rate inserted fewer,
+    but continues with the same rows as the others."""
     rows: int = 0
     """Rows that should be in all tables."""
     written: int = 0
-    """Rows in all tables, by the driver's inserts and deletes in the last step that ended."""
+    """Rows in all tables, by the driver's inserts and deletes in the last finished step."""
 
     def __post_init__(self) -> None:
         self.inserted = [0] * len(self.names)
 
     def grow(self, work: StepWork, clients: int) -> None:
-        """Add the rows that so many clients insert, or may have inserted, in a step."""
+        """Add the rows that `clients` clients insert, or may have inserted, in a step."""
         each_table = work.inserted * clients // len(self.names)
         self.inserted = [rows + each_table for rows in self.inserted]
         self.rows += (work.inserted - work.deleted) * clients
@@ -57,13 +57,13 @@ class Tables:
 
 @dataclass(frozen=True)
 class ContenderTurn:
-    """A contender's turn in a step of one incarnation."""
+    """A contender's turn in a step of one start."""
 
     step: PlannedStep
     incarnation: int
     contender: RunningContender
     slot: int
-    """The contender's place in the order of them all."""
+    """The contender's position in the order."""
     tables: Tables
 
     @property
@@ -81,23 +81,23 @@ def long_step(step: PlannedStep) -> LongStep:
 
 
 class Level(NamedTuple):
-    """What a sequence of steps has in common, which begins with tables of its own."""
+    """The common properties of a sequence of steps that begins with new tables."""
 
     clients: int
     hold: Second
-    """The time for which a transaction is held open beside the work; 0: there is none."""
+    """The time for which a transaction is held open during the work; 0: none is."""
 
 
 def level_of(step: PlannedStep) -> Level:
     return Level(step.clients, long_step(step).hold)
 
 
-def partitions_of(
+def partition_keys(
     works: Iterable[StepWork], settings: StepTable, clients: int
 ) -> Partitions | None:
     """Return equal ranges of all keys that a table will ever have; None without partitions.
 
-    `works` are those of each client.
+    `works` is the work of each client, by step.
     """
     count = settings.partitions
     if not count:
@@ -125,11 +125,11 @@ class StepCommands:
             target=target,
             benchmark=self._benchmark,
             tables=self._settings.tables(clients),
-            partitions=partitions_of(works, self._settings, clients),
+            partitions=partition_keys(works, self._settings, clients),
         )
 
     def prepare(self, turn: ContenderTurn, work: StepWork) -> Prepare:
-        """Return the command that prepares a turn's work, with nothing held open beside it."""
+        """Return the command that prepares a turn's work, without a held transaction."""
         return Prepare(
             session=turn.session,
             target=turn.contender.target,
@@ -144,8 +144,8 @@ class StepCommands:
 
 
 def maintenance_due(step: PlannedStep, sequence: Sequence[PlannedStep]) -> Maintenance:
-    """Return the maintenance that follows a step of a sequence: after the writes only behind the
-    last of them.
+    """Return the maintenance after a step of a sequence: AFTER_WRITES only after the last such
+    step.
     """
     due = long_step(step).maintenance
     later = sequence[sequence.index(step) + 1 :]
@@ -154,7 +154,9 @@ def maintenance_due(step: PlannedStep, sequence: Sequence[PlannedStep]) -> Maint
     return due
 
 
-def stages_of(due: Maintenance, contender: RunningContender, tables: Sequence[str]) -> list[Stage]:
+def choose_stages(
+    due: Maintenance, contender: RunningContender, tables: Sequence[str]
+) -> list[Stage]:
     family, site = contender.family, contender.server.site
     match due:
         case Maintenance.AFTER_LOAD:
@@ -171,7 +173,7 @@ def sized_workload(spec: Spec, benchmark: StepBenchmark, contenders: Contenders)
     """Start the servers, and size the benchmark to them.
 
     Raises:
-        UsageError: the size depends on what the servers do not have, or the disk has no room.
+        UsageError: the size depends on facts that the servers lack, or the disk is too small.
     """
     contenders.start()
     contenders.for_each(contenders.measure_buffer_pool)
@@ -191,7 +193,7 @@ def sized_workload(spec: Spec, benchmark: StepBenchmark, contenders: Contenders)
 
 @dataclass(frozen=True)
 class OpenStep:
-    """A step whose tables are as it wants them, with a turn of each contender that has them."""
+    """A step with its tables prepared, and a turn of each contender that has them."""
 
     step: PlannedStep
     start: int
@@ -199,12 +201,12 @@ class OpenStep:
 
 
 class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
-    """The steps of all levels, in the order in which they need each other."""
+    """The steps of all levels, in the order of their dependencies."""
 
     def __init__(self, experiment: OpenExperiment, workload: Workload) -> None:
         self.workload = workload
         self.without_tables: set[str] = set()
-        """Names of the contenders that sit out the rest of a start."""
+        """Names of the contenders that miss the rest of a start."""
         self._contenders = experiment.contenders
         self._driver = experiment.contenders.driver
         self._commands = StepCommands(experiment.spec, workload.settings)
@@ -221,7 +223,7 @@ class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
         return [each for each in running if each.name not in self.without_tables]
 
     def run(self, start: Start, go: Go[OpenStep]) -> None:
-        """Start the servers; all contenders take part again, in tables yet to be made."""
+        """Start the servers; all contenders take part again, in tables yet to be created."""
         self._contenders.start(start.number - 1)
         self._number, self._level = start.number, None
         self.without_tables.clear()
@@ -231,13 +233,13 @@ class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
     def prepare(self, step: PlannedStep) -> None:
         if level_of(step) != self._level:
             self._level = level_of(step)
-            self._tables = self._make_tables(self._level)
+            self._tables = self._create_tables(self._level)
 
     @contextmanager
     def opened(self, step: PlannedStep, allows: Allows) -> Generator[OpenStep | None, None, None]:
-        """Give each contender a turn: A B, in the next step B A.
+        """Yield a turn of each contender: A B, in the next step B A.
 
-        Its sessions begin with its turn, and what follows a step is a part of it.
+        Its sessions begin with its turn, and maintenance after the step is part of the step.
         """
         del allows
         place = self.steps(level_of(step)).index(step)
@@ -261,14 +263,14 @@ class SteppedTests(Tests[OpenStep], Lane[OpenStep]):
         self._driver.prepare(command)
 
     def count_rows(self, turn: ContenderTurn) -> int:
-        """Let the contender's server count the rows in all tables. Raises TargetError."""
+        """Make the contender's server count the rows in all tables. Raises TargetError."""
         statements = [f"SELECT count(*) FROM {name}" for name in turn.tables.names]
         limit = self._driver.patience.maintenance(turn.tables.rows)
         target, parallel = turn.contender.target, len(statements)
         answers = self._driver.sql(target, statements, parallel, limit)
         return sum(int(rows or 0) for answer in answers for (rows,) in answer.rows)
 
-    def _make_tables(self, level: Level) -> dict[str, Tables]:
+    def _create_tables(self, level: Level) -> dict[str, Tables]:
         works = [self.work(step) for step in self.steps(level)]
         for contender in self.present():
             with self._contenders.guard(contender):

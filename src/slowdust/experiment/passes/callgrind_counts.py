@@ -1,6 +1,6 @@
-"""Counts of work under callgrind: instructions and system calls, exact, in windows.
+"""Exact counts of work under callgrind: instructions and system calls, in windows.
 
-Time does not matter here, so contenders are counted at the same time, each on a CPU of its own.
+Time does not matter here, so contenders are counted concurrently, each on a CPU of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from slowdust.experiment.driver.process import Data, Driver, TargetError
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import Go, Lane, OpenExperiment, Starts, Tests
 from slowdust.experiment.engine.schedule import Start, Turn
-from slowdust.experiment.journal import counts_of
+from slowdust.experiment.journal import make_counts
 from slowdust.experiment.passes.work_counts import WorkCounts
 from slowdust.experiment.plan import PlannedStep
 from slowdust.formats.callgrind import INSTRUCTIONS as IR
@@ -34,24 +34,25 @@ from slowdust.store.count import INSTRUCTIONS, SIMULATED, SYSTEM_CALLS, CountedR
 from slowdust.units import Second, format_duration
 
 REPEATS = 4
-"""Windows of a step in one incarnation."""
+"""Windows of a step in one start."""
 _WARM_UP = 2
-"""Operations before the first window, as a multiple of those of a window."""
+"""Operations before the first window, as a multiple of a window's operations."""
 _PROOF = 8
-"""Operations between the first window and the others, likewise: a server that is warm costs as much
-before them as behind."""
+"""Operations between the first window and the others, as such a multiple. A warm server costs the
+same before and after them."""
 _MORE_WARM_UP = 32
-"""The same, for a server that was found not to be warm."""
+"""Operations in between, if the server turned out to be cold."""
 _MOST_WARM_UPS = 6
 _LONGER = 1.5
-"""How long a warm-up and its windows take, as a multiple of those before: more of it is warm-up."""
+"""Expected duration of a warm-up and its windows relative to the previous ones, which had fewer
+operations in between."""
 _LEVEL = 0.003
-"""Largest |ln ratio| of the later windows to the first one of a server that is warm."""
-TOLD_TREND = 0.01
-"""The same, of windows that are worth a warning: the margin of work."""
+"""Largest |ln ratio| of the later windows to the first one on a warm server."""
+WARNED_TREND = 0.01
+"""Larger |ln ratios| are worth a warning: the margin of work."""
 WINDOWS_AT_MOST = _WARM_UP + 1 + REPEATS + 1
-"""Windows that the operations of a session that writes would fill, with the one that is not kept
-and those between the windows."""
+"""Windows that fit into the operations of a writing session, including the discarded window and
+the operations between windows."""
 _NAMES = {
     INSTRUCTIONS: (IR,),
     SYSTEM_CALLS: ("sysCount",),
@@ -63,7 +64,7 @@ _NAMES = {
         )
     ),
 }
-"""Event in the records -> those of callgrind that it consists of."""
+"""Event in the records -> its parts in callgrind's output."""
 _Answer = TypeVar("_Answer")
 
 
@@ -73,31 +74,31 @@ class Repeat:
 
     run: CountedRun
     texts: tuple[str, ...]
-    """What callgrind wrote of the session, or of each of several."""
+    """Callgrind's output for the session, or for each of several sessions."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """The windows of a step in one incarnation: the same on all contenders."""
+    """The windows of a step in one start, the same on all contenders."""
 
     operations: int
     repeats: int = REPEATS
-    """`REPEATS`, or 1 where an operation takes so long that no more of them fit."""
+    """`REPEATS`, or 1 if an operation takes so long that only one window fits."""
 
     @property
     def counted_operations(self) -> int:
-        """Operations that are carried out while instructions are counted, kept or not."""
-        around = 3 if self.repeats == 1 else 6  # orders to begin and to end, what is not kept
+        """Operations executed while instructions are counted, including discarded ones."""
+        around = 3 if self.repeats == 1 else 6  # for the first and last command, and discarded
         return self.repeats * self.operations + around
 
     @property
     def other_operations(self) -> int:
-        """Operations that are carried out faster, in between."""
+        """Operations executed in between, at full speed."""
         return self.operations * (1 if self.repeats == 1 else _WARM_UP + _PROOF)
 
 
 class CountedSession:
-    """The one client of a step on a server under callgrind; it goes forward by operations."""
+    """The only client of a step on a server under callgrind; it advances by operations."""
 
     def __init__(
         self,
@@ -107,7 +108,7 @@ class CountedSession:
         incarnation: int,
         first: int,
     ) -> None:
-        """Begin the sequence of the step's operations with the one whose index is `first`."""
+        """`first` is the index of the first operation."""
         self._driver = driver
         self._contender = contender
         self._name = f"{contender.name}|{step.key}|count {incarnation}"
@@ -119,23 +120,23 @@ class CountedSession:
     def repeats(
         self, callgrind: Callgrind, data: Data, windows: Windows, most: Second = math.inf
     ) -> list[Repeat]:
-        """Connect, warm up, and return the repeats that are planned.
+        """Connect, warm up, and return the planned repeats.
 
-        A server that reads costs less, or more, while its caches and hash indexes fill: it is
-        warmed up until its windows are level, or until more would take longer than `most` in all:
-        operations of other work each never are. Writes go on changing what they write to. A single
-        window shows nothing of that.
+        The cost of reads changes while a server's caches and hash indexes fill. So it is warmed up
+        until its windows are level, or until more would exceed `most` in all: operations of
+        varying work never become level. Writes keep changing their tables, so they are not warmed
+        up. A single window cannot show a trend.
 
         Raises:
             TargetError: the server fails.
-            CallgrindError: it does not take orders.
+            CallgrindError: it does not respond to commands.
         """
         test = self._step.test.driver_test
         opened = self._driver.open(
             self._name, self._contender.target, data, test=test, clients=1, first=self._first
         )
         if len(opened.server_processes) == 1:
-            # Others receive messages, too: the collector of statistics of Postgres before 15.
+            # Other threads receive messages, too: Postgres' statistics collector before 15.
             [self._thread] = opened.server_processes
         try:
             operations = windows.operations
@@ -158,26 +159,29 @@ class CountedSession:
             self._run(between * operations)
             repeats = [repeats[-1], *self._count(callgrind, operations, REPEATS - 1)]
             now = time.monotonic()
-            if abs(trend_of(repeats)) <= _LEVEL or now - begun + _LONGER * (now - before) > most:
+            if (
+                abs(compute_trend(repeats)) <= _LEVEL
+                or now - begun + _LONGER * (now - before) > most
+            ):
                 break
             between, before = _MORE_WARM_UP, now
         return repeats
 
     def _count(self, callgrind: Callgrind, operations: int, windows: int) -> list[Repeat]:
-        # A window that is not kept: it has the end of the first order, and where there are
-        # writes what the background left undone while many were carried out at once.
-        unkept = operations if self._step.test.writes else 1
-        lengths = [unkept, *[operations] * windows]
+        # The first window is discarded: it includes the end of the first command, and after writes
+        # the background work left by the many fast operations before.
+        discarded = operations if self._step.test.writes else 1
+        lengths = [discarded, *[operations] * windows]
         texts = counted_windows(callgrind, self._run, self._thread, lengths)
         return [
-            Repeat(CountedRun(operations=operations, own=events_of(text)), (text,))
+            Repeat(CountedRun(operations=operations, own=parse_events(text)), (text,))
             for text in texts[1:]
         ]
 
     def _run(self, operations: int) -> None:
         self._position += operations
         ran = self._driver.run(self._name, Stop(positions=[self._position]))
-        self._contender.refuse_fatal_errors(ran.errors, "operations that were counted")
+        self._contender.refuse_fatal_errors(ran.errors, "counted operations")
 
 
 def counted_windows(
@@ -187,10 +191,10 @@ def counted_windows(
     lengths: Sequence[int],
     pause: Second = 0.0,
 ) -> list[str]:
-    """Return what callgrind wrote of a thread in consecutive windows of so many operations each.
+    """Return callgrind's output for a thread in consecutive windows of `lengths` operations.
 
-    `run` carries out operations. One more is carried out before the first window, and one after the
-    last. Before each order the server has a `pause` to come to its next read.
+    `run` executes operations. One more is executed before the first window, and one after the last.
+    Before each command the server has a `pause` to reach its next read.
     """
 
     def order(give: Callable[[Callable[[], object], int], _Answer]) -> _Answer:
@@ -208,14 +212,14 @@ def counted_windows(
     return texts
 
 
-def trend_of(repeats: Sequence[Repeat]) -> float:
-    """Return ln(mean instructions of the later windows / those of the first); 0 of nothing."""
+def compute_trend(repeats: Sequence[Repeat]) -> float:
+    """Return ln(mean instructions of the later windows / the first one's); 0 without counts."""
     first, *later = (repeat.run.own.get(INSTRUCTIONS, 0) for repeat in repeats)
     return math.log(fmean(later) / first) if first and any(later) else 0.0
 
 
-def events_of(text: str) -> Events:
-    """Return the events of a window from what callgrind wrote of it."""
+def parse_events(text: str) -> Events:
+    """Return the events of a window from callgrind's output."""
     totals = read_totals(text)
     return {
         name: sum(totals[part] for part in parts)
@@ -228,15 +232,15 @@ _LOOK_EVERY: Second = 0.2
 
 
 CountStep = Callable[[], list[Repeat]]
-"""Carries out a step and returns its windows.
+"""Executes a step and returns its windows.
 
-It raises TargetError where the server fails, CallgrindError where it takes no orders.
+Raises TargetError if the server fails, CallgrindError if it does not respond to commands.
 """
 
 
 @dataclass
 class CountedServer:
-    """A contender's server under callgrind, and the driver that serves it alone."""
+    """A contender's server under callgrind, with its own driver."""
 
     contender: RunningContender
     driver: Driver
@@ -244,9 +248,9 @@ class CountedServer:
     start: int
     """The number of the server's start for counting, 1-based."""
     stopped: Event = field(default_factory=Event)
-    """Set where nothing more shall be counted on it."""
+    """Set when nothing more is to be counted on it."""
     done: int = 0
-    """Turns that are over."""
+    """Finished turns."""
 
 
 @dataclass(frozen=True)
@@ -268,7 +272,7 @@ class _Task:
     stopped: Event = field(default_factory=Event)
     server: CountedServer | None = None
     cut_off: bool = False
-    """Whether its server was ended since there was no time left."""
+    """Whether its server was stopped because the time ran out."""
 
 
 class CountedServers(Tests[CountedTest]):
@@ -277,14 +281,14 @@ class CountedServers(Tests[CountedTest]):
     def __init__(
         self, experiment: OpenExperiment, counts: CallgrindCounts, options: Sequence[str]
     ) -> None:
-        """`options` are more of callgrind's."""
+        """`options` are additional options of callgrind."""
         self._experiment = experiment
         self._contenders = experiment.contenders
         self._counts = counts
         self._options = options
 
     def run(self, start: Start, go: Go[CountedTest]) -> None:
-        """Let contenders go through their turns at the same time, as many as there are CPUs."""
+        """Run the contenders' turns concurrently, on all usable CPUs."""
         self._counts.prepare(start.number)
         base, cpus = self._contenders.all[0], usable_cpus()
         if base.failed is not None:
@@ -292,7 +296,7 @@ class CountedServers(Tests[CountedTest]):
         tasks = [
             _Task(contender, Start(start.number, turns), cpus[-1 - number % len(cpus)])
             for number, contender in enumerate(self._contenders.all)
-            if contender.failed is None and (turns := start.apart.get(contender.name))
+            if contender.failed is None and (turns := start.separate.get(contender.name))
         ]
         with ThreadPoolExecutor(len(cpus)) as pool:
             futures = {pool.submit(self._go, task, go): task for task in tasks}
@@ -323,7 +327,7 @@ class CountedServers(Tests[CountedTest]):
     def _watch(self, futures: dict[Future[None], _Task]) -> None:
         budget = self._counts.budget
         most = format_duration(round(max(0.0, budget.left)))
-        self._experiment.view.phase(f"counting instructions under valgrind, {most} at most")
+        self._experiment.view.phase(f"counting instructions under valgrind, at most {most}")
         total = sum(len(task.start.turns) for task in futures.values())
         waiting = set(futures)
         while waiting:
@@ -333,14 +337,14 @@ class CountedServers(Tests[CountedTest]):
             for future in done:
                 error = future.exception()
                 if futures[future].cut_off and isinstance(error, (SlowdustError, OSError)):
-                    continue  # that is how its server ends
+                    continue  # the expected effect of stopping its server
                 if isinstance(error, (SlowdustError, OSError)):
                     self._contenders.drop(futures[future].contender, error)
                 elif error is not None:
                     raise error
             if self._contenders.all[0].failed is not None:
                 for task in futures.values():
-                    task.stopped.set()  # without a base there is nothing to compare with
+                    task.stopped.set()  # without the base there is no comparison
             for task in (futures[future] for future in waiting if budget.is_overdue):
                 task.stopped.set()
                 if not task.cut_off:
@@ -352,43 +356,43 @@ class CallgrindCounts(WorkCounts[CountedTest]):
     """Counts instructions and system calls, on servers under callgrind."""
 
     def __init__(self, experiment: OpenExperiment, options: Sequence[str] = ()) -> None:
-        """`options` are more of callgrind's."""
+        """`options` are additional options of callgrind."""
         super().__init__(experiment)
         self.tests = CountedServers(experiment, self, options)
         self._lock = threading.Lock()
         self._trends: dict[str, tuple[float, str]] = {}
-        """Test -> the largest trend of its counts that is worth a warning, and whose it is."""
+        """Test -> the largest trend of its counts that is worth a warning, and its contender."""
 
     def expected(self, step: PlannedStep) -> Second:
-        """Return how long a step takes after one start, on a contender as slow as the slowest.
+        """Return the duration of a step after one start, on the slowest contender.
 
-        0 if that is known once it is counted: what the budget does not suffice for is cut off.
+        0 if it is not known before counting: then steps that exceed the budget are cut off.
         """
         del step
         return 0.0
 
     def prepare(self, start: int) -> None:
-        """Do what servers without callgrind do before a start."""
+        """Prepare a start with servers that do not run under callgrind."""
         del start
 
     @abstractmethod
     def turns(self, steps: Sequence[PlannedStep]) -> list[Turn]:
-        """Return the turns in which steps are counted, with those that they need."""
+        """Return the turns that count these steps, including the turns that they depend on."""
 
     @abstractmethod
     def lane(self, server: CountedServer, turns: Sequence[Turn]) -> Lane[CountedTest]:
-        """Make the tables on a server, for those turns. Raises TargetError."""
+        """Create the tables on a server for these turns. Raises TargetError."""
 
-    def start(self, number: int, lacking: Mapping[str, Sequence[PlannedStep]]) -> Start:
-        return Start(number, [], {name: self.turns(own) for name, own in lacking.items()})
+    def start(self, number: int, missing: Mapping[str, Sequence[PlannedStep]]) -> Start:
+        return Start(number, [], {name: self.turns(own) for name, own in missing.items()})
 
     def missing(self) -> Starts:
-        """Yield the starts that are lacking; warn once of each test whose work still changed."""
+        """Yield the missing starts; then warn once per test whose work kept changing."""
         yield from super().missing()
         for test, (trend, contender) in self._trends.items():
             self.contenders.warn(
-                f"the work of {test} still changed while it was counted, by "
-                f"{math.expm1(trend):+.1%} from its first window to the others on {contender}"
+                f"the work of {test} kept changing while it was counted: by "
+                f"{math.expm1(trend):+.1%} from its first window to the later ones on {contender}"
             )
 
     def observe(self, test: CountedTest) -> None:
@@ -403,12 +407,12 @@ class CallgrindCounts(WorkCounts[CountedTest]):
                 self.budget.note(expected, clock.monotonic() - begun)
 
     def _count(self, test: CountedTest) -> None:
-        """Count a step and keep what it cost; an error that the server answers with is a warning.
+        """Count a step and store its cost; an error that the server reports becomes a warning.
 
         Raises:
-            TargetError: the server has broken the connection.
-            InstanceError: it does not run any more.
-            CallgrindError: it does not take orders.
+            TargetError: the server has closed the connection.
+            InstanceError: it is no longer running.
+            CallgrindError: it does not respond to commands.
         """
         contender, step, start = test.server.contender, test.step, test.server.start
         try:
@@ -431,13 +435,13 @@ class CallgrindCounts(WorkCounts[CountedTest]):
             contender=contender.name,
             operations=sum(run.operations for run in runs),
         )
-        trend = trend_of(repeats)
+        trend = compute_trend(repeats)
         with self._lock:
-            if abs(trend) > TOLD_TREND and not step.test.writes:  # writes change what they write to
+            if abs(trend) > WARNED_TREND and not step.test.writes:  # writes change their tables
                 largest, _ = self._trends.get(step.test.name, (0.0, ""))
                 if abs(trend) > abs(largest):
                     self._trends[step.test.name] = trend, contender.name
-            # A step whose last count is there is not counted again: so its profile comes first.
+            # The last count marks a step as done, so its profile is stored first.
             self.journal.keep_profile(profile, start)
-            for each in counts_of(step, contender.name, start, "valgrind", runs):
+            for each in make_counts(step, contender.name, start, "valgrind", runs):
                 self.journal.add_count(each)

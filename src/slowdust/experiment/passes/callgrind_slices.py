@@ -1,6 +1,6 @@
-"""The counting of tests in slices: each test in windows of as many operations.
+"""Counts of tests in slices, in windows of equal numbers of operations.
 
-The tables are loaded by servers as usual, which are then started again under callgrind.
+The tables are loaded by normal servers, which are then restarted under callgrind.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from slowdust.experiment.driver.process import Driver
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import Allows, Lane, OpenExperiment
 from slowdust.experiment.engine.schedule import Action, Turn, maintenance_after
-from slowdust.experiment.engine.sliced import LoadedTables, data_of
+from slowdust.experiment.engine.sliced import LoadedTables, describe_data
 from slowdust.experiment.passes.callgrind_counts import (
     WINDOWS_AT_MOST,
     CallgrindCounts,
@@ -32,28 +32,27 @@ from slowdust.store.measured import Measured
 from slowdust.units import Second, known
 
 _WINDOW = 60_000_000
-"""Instructions that a window should have: half a second under callgrind."""
+"""Target instructions of a window: half a second under callgrind."""
 _PER_US = 3000
-"""Instructions in a microsecond of CPU time in user mode, at most."""
+"""Most instructions per microsecond of CPU time in user mode."""
 _FEWEST, _MOST = 3, 10_000
-"""Fewest and most operations of a window, unless no more than one fits."""
+"""Fewest and most operations of a window, unless only one fits."""
 _COUNTED_US: Second = 40e-6
 _UNCOUNTED_US: Second = 5e-6
-"""Time under callgrind of a microsecond of CPU time, while instructions are counted and while not.
-"""
+"""Time under callgrind per microsecond of CPU time, with and without instrumentation."""
 _OPENING: Second = 1.0
-"""Time beside that for a step's session, its orders and its records."""
+"""Fixed time for a step's session, commands and records."""
 
 
 class SliceCounts(CallgrindCounts):
-    """Counts tests on tables that are loaded, and aged as in the timed part."""
+    """Counts tests on tables that are loaded and aged as in the timed part."""
 
     def __init__(self, experiment: OpenExperiment, options: Sequence[str] = ()) -> None:
         super().__init__(experiment, options)
         spec = experiment.spec
         self.steps = counted_steps(spec)
         facts = self.journal.manifest.contenders
-        self._tables = LoadedTables(self.contenders, data_of(spec), self.view, facts)
+        self._tables = LoadedTables(self.contenders, describe_data(spec), self.view, facts)
         self._windows: dict[str, Windows] = {}
         self._time_of_each: Second = math.inf
 
@@ -72,11 +71,11 @@ class SliceCounts(CallgrindCounts):
             self._windows[step.key] = next(fitting, choices[-1])
 
     def windows_of(self, step: PlannedStep) -> Windows:
-        """Return the windows of a step that are planned, or would be with unlimited time."""
+        """Return the planned windows of a step, by default the windows without a time limit."""
         return self._windows.get(step.key) or Windows(self._operations(step))
 
     def _time_of(self, step: PlannedStep, windows: Windows) -> Second:
-        """Return how long windows take on the slowest contender, and on those that wait for it."""
+        """Return the duration of windows on the slowest contender, including waiting for a CPU."""
         cpu_us = self._cpu_us(step) or 0.0
         work = windows.counted_operations * _COUNTED_US + windows.other_operations * _UNCOUNTED_US
         at_once = len(usable_cpus())
@@ -84,8 +83,8 @@ class SliceCounts(CallgrindCounts):
         return max(1, turns) * (_OPENING + cpu_us * work)
 
     def prepare(self, start: int) -> None:
-        """Prepare the tables by servers as usual, unless they forget them at their end."""
-        self._tables.note_writes()  # what a load does is drawn anew
+        """Prepare the tables with normal servers, unless tables do not survive a restart."""
+        self._tables.note_writes()  # every start has a new load
         if not any(contender.keeps_tables for contender in self.contenders.running()):
             return
         self._tables.start(start)
@@ -100,10 +99,10 @@ class SliceCounts(CallgrindCounts):
         return any(step.test.writes for step in self.steps)
 
     def _age(self, contender: RunningContender, driver: Driver) -> None:
-        """Write as often into a contender's tables as the timed part did.
+        """Execute as many writes on a contender's tables as the timed part did.
 
-        The first writes into tables just loaded split the pages of their indexes, which costs
-        many times what a write costs later, and not at the same moment on each server.
+        The first writes after a load split index pages. That costs many times the later writes, and
+        happens at different moments on each server.
         """
         data = self._tables.data
         for step in self.steps:
@@ -114,9 +113,9 @@ class SliceCounts(CallgrindCounts):
                 driver.close(session)
 
     def _age_of(self, step: PlannedStep) -> int:
-        """Return the operations of a step that come before those that are counted.
+        """Return the operations of a step that precede the counted ones.
 
-        They are those of the first timed incarnation; none where operations use up rows.
+        They are as many as in the first timed start; 0 if operations use up rows.
         """
         if step.test.consumes:
             return 0
@@ -131,7 +130,7 @@ class SliceCounts(CallgrindCounts):
         return [Turn(step, Action.MEASURE) for step in steps]
 
     def lane(self, server: CountedServer, turns: Sequence[Turn]) -> Lane[CountedTest]:
-        """Load the tables that the server forgot at its last end."""
+        """Reload the tables if they did not survive the server's restart."""
         contender, driver = server.contender, server.driver
         if not contender.keeps_tables:
             self._tables.load_one(contender, driver, lambda done, total: None)
@@ -149,36 +148,35 @@ class SliceCounts(CallgrindCounts):
         )
 
     def _operations(self, step: PlannedStep) -> int:
-        """Return the operations of a window: the same for all contenders and incarnations.
+        """Return the operations of a window, the same for all contenders and starts.
 
-        They are chosen by the CPU time that operations of the slowest contender took in the timed
-        part.
+        They are chosen by the CPU time per operation of the slowest contender in the timed part.
         """
         earlier = [
             count.run.operations
             for count in self.journal.counts
             if count.place.test == step.test.name
         ]
-        operations = earlier[0] if earlier else operations_of(self._cpu_us(step))
+        operations = earlier[0] if earlier else choose_operations(self._cpu_us(step))
         if not step.test.consumes:
             return operations
         rows = self._tables.data.all_rows
         return max(1, min(operations, rows // WINDOWS_AT_MOST))
 
     def _cpu_us(self, step: PlannedStep) -> float | None:
-        """Return the CPU time in user mode of an operation of the slowest contender; None if no
-        contender's was measured.
+        """Return the CPU time in user mode per operation of the slowest contender, or None if it
+        was not measured.
         """
         measured: dict[str, list[Measured]] = {}
         for timed in self.journal.steps:
             if timed.test.name == step.test.name:
                 for record in timed.slices:
                     measured.setdefault(record.place.contender, []).append(record.measured)
-        return max(known(map(cpu_us_of, measured.values())), default=None)
+        return max(known(map(compute_cpu_us, measured.values())), default=None)
 
 
 class _SlicedLane(Lane[CountedTest]):
-    """A server under callgrind: tests in windows, with maintenance behind those that write."""
+    """A server under callgrind: tests in windows, with maintenance after writes."""
 
     def __init__(
         self,
@@ -203,18 +201,18 @@ class _SlicedLane(Lane[CountedTest]):
             self._tables.maintain_one(self._server.contender, self._server.driver)
 
 
-def cpu_us_of(measured: Sequence[Measured]) -> float | None:
-    """Return the CPU time in user mode of an operation in slices; None where it is not known."""
+def compute_cpu_us(measured: Sequence[Measured]) -> float | None:
+    """Return the CPU time in user mode per operation of slices; None if unknown."""
     seconds = known(each.used("server", "cpu_user_s") for each in measured)
     operations = sum(each.operations or 0 for each in measured)
     return 1e6 * sum(seconds) / operations if operations and seconds else None
 
 
-def operations_of(cpu_us: float | None) -> int:
-    """Return the operations of a window, for operations that take so much CPU time.
+def choose_operations(cpu_us: float | None) -> int:
+    """Return the operations of a window, given the CPU time per operation.
 
-    It then has about `_WINDOW` instructions; operations of which nothing is known take the
-    fewest.
+    The window then has about `_WINDOW` instructions. If the time is unknown, it has the fewest
+    operations.
     """
     if not cpu_us:
         return _FEWEST

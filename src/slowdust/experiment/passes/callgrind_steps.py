@@ -1,6 +1,6 @@
-"""The counting of long steps: their sequence in few rows, each step in windows of its sessions.
+"""Counts of long steps: the sequence of steps on few rows, each step in windows of its sessions.
 
-The tables are made by the server under callgrind, which is fast enough while it does not count.
+The server under callgrind creates the tables; without instrumentation it is fast enough.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from slowdust.experiment.engine.stepped import (
     ContenderTurn,
     StepCommands,
     Tables,
+    choose_stages,
     long_step,
     maintenance_due,
-    stages_of,
 )
 from slowdust.experiment.passes.callgrind_counts import (
     REPEATS,
@@ -29,32 +29,32 @@ from slowdust.experiment.passes.callgrind_counts import (
     CountedTest,
     Repeat,
     counted_windows,
-    events_of,
+    parse_events,
 )
 from slowdust.experiment.passes.work_counts import counted_steps
 from slowdust.experiment.plan import PlannedStep
 from slowdust.store.count import CountedRun, Events
 from slowdust.units import Second
 
-_UNKEPT = 1
-"""Windows before those that are kept: the first one has the end of the order to begin."""
+_DISCARDED = 1
+"""Windows before the recorded ones: the first one includes the end of the start command."""
 _WARM_UP = 2
-"""Operations before the first window, at least, as a multiple of those of a window."""
+"""Least operations before the first window, as a multiple of a window's operations."""
 _WARM_UP_OF_QUERIES = 16
-"""Queries before the first window, likewise: caches and hash indexes fill meanwhile."""
-WINDOWS = _WARM_UP + _UNKEPT + REPEATS
-"""Windows that the operations of a step would fill for each role that is counted."""
+"""The same for queries: caches and hash indexes fill meanwhile."""
+WINDOWS = _WARM_UP + _DISCARDED + REPEATS
+"""Windows that fit into the operations of a step, for each counted role."""
 _ORDERS = 2
-"""Operations of a role behind which counting begins, and ends."""
+"""Operations of a role during which counting starts and stops."""
 TO_THE_READ: Second = 0.05
-"""Time in which a thread of the server that has answered comes to read its next message."""
+"""Time for a server's thread that has answered to reach its next read."""
 
 Threads = dict[str, int]
-"""Role -> the server's thread, or process, that serves its connection."""
+"""Role -> the server's thread or process for its connection."""
 
 
 class CountedStep:
-    """One step on a server under callgrind, in sessions of the driver one after the other."""
+    """One step on a server under callgrind, in consecutive sessions of the driver."""
 
     def __init__(
         self, server: CountedServer, turn: ContenderTurn, commands: StepCommands, work: CountedWork
@@ -65,35 +65,35 @@ class CountedStep:
         self._work = work
         self._position = 0
         self.done = False
-        """Whether all of its writes were carried out."""
+        """Whether all of its writes were executed."""
 
     def carry_out(self) -> None:
-        """Carry out the writes of the step, and count nothing. Raises TargetError."""
+        """Execute the writes of the step without counting. Raises TargetError."""
         for work in (self._work.before, self._work.work):
             if work is not None and work.operations is not None:
                 self._carry_out(work)
         self.done = True
 
     def count(self) -> list[Repeat]:
-        """Carry out the step and return its windows.
+        """Execute the step and return its windows.
 
         Raises:
             TargetError: the server fails.
-            CallgrindError: it does not take orders.
-            SlowdustError: it does not show which of its threads serves a role.
+            CallgrindError: it does not respond to commands.
+            SlowdustError: the thread that serves a role is unknown.
         """
         if self._work.before is not None:
             self._carry_out(self._work.before)
         threads = self._open(self._work.work)
         if unknown := [role for role in self._work.roles if role not in threads]:
             name = self._server.contender.name
-            raise SlowdustError(f"{name} does not show which of its threads serves {unknown[0]}")
+            raise SlowdustError(f"{name} does not show which thread serves {unknown[0]}")
         repeats = self._whole(threads) if self._work.whole else self._windows(threads)
         self.done = True
         return repeats
 
     def _carry_out(self, work: StepWork) -> None:
-        """Carry out all of a work that ends with a number of operations."""
+        """Execute a work with a fixed number of operations."""
         assert work.operations is not None
         self._open(work)
         self._perform(work.operations)
@@ -106,14 +106,14 @@ class CountedStep:
         return {seat.role: seat.process for seat in prepared.seats}
 
     def _perform(self, operations: int) -> None:
-        """Go on by so many operations of the main roles."""
+        """Execute this many more operations of the main roles."""
         self._position += operations
         driver = self._server.driver
         limit = driver.patience.maintenance(self._turn.tables.rows)
         until = UntilOperations(self._position)
         performed = driver.perform(self._turn.session, until, limit, lambda done, total: None)
         for role in performed.roles.values():
-            self._turn.contender.refuse_fatal_errors(role.errors, "statements that were counted")
+            self._turn.contender.refuse_fatal_errors(role.errors, "counted statements")
 
     def _close(self) -> None:
         self._server.driver.close(self._turn.session)
@@ -132,29 +132,29 @@ class CountedStep:
     def _windows(self, threads: Threads) -> list[Repeat]:
         """Count windows of each role, one role after the other."""
         window, operations = self._work.window, self._work.work.operations
-        counted = _ORDERS + window * (_UNKEPT + REPEATS)
+        counted = _ORDERS + window * (_DISCARDED + REPEATS)
         try:
             if operations is None:
                 self._perform(_WARM_UP_OF_QUERIES * window)
             else:
                 self._perform(operations - counted * len(self._work.roles))
-            lengths = [window] * (_UNKEPT + REPEATS)
+            lengths = [window] * (_DISCARDED + REPEATS)
             of_roles = [
                 counted_windows(
                     self._server.callgrind, self._perform, threads[role], lengths, TO_THE_READ
-                )[_UNKEPT:]
+                )[_DISCARDED:]
                 for role in self._work.roles
             ]
         finally:
-            with suppress(SlowdustError):  # what ended the windows is what matters
+            with suppress(SlowdustError):  # the error of the windows matters more
                 self._close()
         return [self._repeat(texts) for texts in zip(*of_roles, strict=True)]
 
     def _repeat(self, texts: Sequence[str]) -> Repeat:
-        """Return the window that the sessions of all roles have in common."""
+        """Return the common window of the sessions of all roles."""
         own: Events = {}
         for text in texts:
-            for name, number in events_of(text).items():
+            for name, number in parse_events(text).items():
                 own[name] = own.get(name, 0) + number
         rows = self._turn.tables.rows
         amount = rows if self._work.amount is None else self._work.amount
@@ -162,7 +162,7 @@ class CountedStep:
 
 
 class StepCounts(CallgrindCounts):
-    """Counts the steps of a benchmark, in the order in which they need each other."""
+    """Counts the steps of a benchmark, in the order of their dependencies."""
 
     def __init__(
         self, experiment: OpenExperiment, workload: Workload, options: Sequence[str] = ()
@@ -184,7 +184,7 @@ class StepCounts(CallgrindCounts):
         return 1 if self._works[step.test.name].whole else REPEATS
 
     def turns(self, steps: Sequence[PlannedStep]) -> list[Turn]:
-        """Return turns up to the last of the steps; those before and between them only write."""
+        """Return turns up to the last of these steps; other steps only write."""
         last = max(self.steps.index(step) for step in steps)
         return [
             Turn(step, Action.MEASURE if step in steps else Action.AGE)
@@ -192,19 +192,19 @@ class StepCounts(CallgrindCounts):
         ]
 
     def lane(self, server: CountedServer, turns: Sequence[Turn]) -> Lane[CountedTest]:
-        """Make the tables under callgrind, which is fast enough while it does not count."""
+        """Create the tables under callgrind; without instrumentation it is fast enough."""
         del turns
-        return _SteppedLane(self, server, self._make_tables(server))
+        return _SteppedLane(self, server, self._create_tables(server))
 
     def counted(self, server: CountedServer, tables: Tables, step: PlannedStep) -> CountedStep:
         turn = ContenderTurn(step, server.start, server.contender, 0, tables)
         return CountedStep(server, turn, self._commands, self._works[step.test.name])
 
     def maintain(self, server: CountedServer, tables: Tables, step: PlannedStep) -> None:
-        stages = stages_of(maintenance_due(step, self.steps), server.contender, tables.names)
+        stages = choose_stages(maintenance_due(step, self.steps), server.contender, tables.names)
         self.contenders.maintain(server.contender, stages, tables.rows, server.driver)
 
-    def _make_tables(self, server: CountedServer) -> Tables:
+    def _create_tables(self, server: CountedServer) -> Tables:
         works = [
             work
             for counted in self._works.values()
@@ -216,7 +216,7 @@ class StepCounts(CallgrindCounts):
 
 
 class _SteppedLane(Lane[CountedTest]):
-    """A server under callgrind: steps up to one that fails, since the next ones need its rows."""
+    """A server under callgrind: steps up to the first failure, since later ones need its rows."""
 
     def __init__(self, tests: StepCounts, server: CountedServer, tables: Tables) -> None:
         self._tests = tests

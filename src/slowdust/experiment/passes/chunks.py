@@ -1,9 +1,9 @@
-"""Long steps: each is carried out on every contender before the next begins.
+"""Long steps: each is executed on every contender before the next one begins.
 
-Contenders take turns, after each chunk of the step or after all of it; the servers of the others
-are suspended during a chunk, but for those that ran already. The first contender alternates by step
-and by start. A contender that does not finish a step continues with the next one on a server that
-is started again, unless the step made the tables that the next ones need.
+Contenders take turns after each chunk of the step, or after the whole step. During a chunk the
+servers of the other contenders are suspended, except running servers. The first contender
+alternates by step and by start. A contender that fails in a step is restarted and continues with
+the next step, unless the failed step creates tables that the next ones need.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from slowdust.experiment.engine.stepped import (
     Level,
     OpenStep,
     SteppedTests,
+    choose_stages,
     level_of,
     maintenance_due,
-    stages_of,
 )
 from slowdust.experiment.judging import Judge
 from slowdust.experiment.passes.companions import RoundTrips
@@ -57,7 +57,7 @@ from slowdust.wording import counted
 
 
 class Forecast:
-    """The length of each step: measured where the step ran, else a guess."""
+    """The duration of each step: measured if the step ran, else a guess."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Forecast:
         spent: Second = 0.0,
         clock: Clock = MACHINE,
     ) -> None:
-        """`spent` is how long an experiment went on that is resumed."""
+        """`spent` is the duration of the experiment before it was resumed."""
         self._clock = clock
         self._steps = steps
         self._guess = guess
@@ -76,16 +76,16 @@ class Forecast:
 
     @property
     def elapsed(self) -> Second:
-        """Seconds since the first incarnation began, without those between stop and resumption."""
+        """Seconds of measuring since the first start, without interruptions."""
         return self._clock.monotonic() - self._begun
 
     def took(self, step: PlannedStep, seconds: Second) -> None:
         self._took[step.key] = seconds
 
     def left(self, incarnations: int, contenders: int) -> Second:
-        """Return the seconds of all turns until every step has had one in so many incarnations.
+        """Return the seconds of all turns until every step has had one in each of the starts.
 
-        An incarnation that one step lacks has turns of all steps of its level.
+        If one step lacks a start, all steps of its level have turns in it.
         """
 
         def since(step: PlannedStep) -> int:
@@ -98,19 +98,19 @@ class Forecast:
         )
 
     def to_come(self, incarnations: int, level: Level) -> int:
-        """Return the incarnations that the steps of a level lacked in the beginning."""
+        """Return the number of starts that the steps of a level lacked when the run began."""
         before = (self._turns_before[s.key] for s in self._steps if level_of(s) == level)
         return max(0, incarnations - min(before))
 
 
 _BETWEEN_TURNS: Second = 10.0
-"""Longest time for a contender to become idle after its turn, before the next one's begins."""
+"""Most time for a contender to become idle after its turn, before the next turn begins."""
 _FULL_STEP: Second = 1800.0
-"""Length of a timed step from which on the wait after the writes applies unscaled."""
+"""Steps of at least this length have the full wait after their writes."""
 
 
 class StepTurns:
-    """Carries out steps on contenders; one that fails in a step is started again for the next."""
+    """Executes steps on contenders; one that fails in a step is restarted for the next step."""
 
     def __init__(
         self, experiment: OpenExperiment, tests: SteppedTests, freezer: MakeFreezer = Freezer
@@ -136,15 +136,15 @@ class StepTurns:
                     self._keep(measurement)
 
     def _in_chunks(self, turns: Sequence[ContenderTurn]) -> None:
-        """Carry out a step on all contenders, which take turns chunk by chunk.
+        """Execute a step on all contenders, which take turns chunk by chunk.
 
-        While one has its turn, the servers of the others stand still.
+        During a contender's turn the servers of the others are suspended.
         """
         under_way: dict[int, Measurement] = {}
         with self._freezer([turn.contender for turn in turns], self._contenders.warn) as freezer:
             for index, turn in enumerate(turns):
                 with self._failing(turn):
-                    freezer.let_run(turn.contender)
+                    freezer.run_only(turn.contender)
                     under_way[index] = self._begin(turn)
             ends = self._ends(under_way, freezer)
             places = list(chunk_turns(range(len(turns)), len(ends)))
@@ -156,19 +156,19 @@ class StepTurns:
                     continue
                 turn = measurement.turn
                 with self._failing(turn, measurement.seconds):
-                    freezer.let_run(turn.contender)
+                    freezer.run_only(turn.contender)
                     on_progress = partial(self._show_progress, number, len(places))
                     measurement.perform_chunk(place, ends[place.chunk], on_progress)
                     under_way[place.contender] = measurement
             for _, measurement in sorted(under_way.items()):
                 with self._failing(measurement.turn):
-                    freezer.let_run(measurement.turn.contender)
+                    freezer.run_only(measurement.turn.contender)
                     self._keep(measurement)
 
     def _ends(self, under_way: dict[int, Measurement], freezer: Freezer) -> list[Until]:
-        """Return the ends of the chunks of a step, by how fast the first contender works.
+        """Return the ends of the chunks of a step, by the speed of the first contender.
 
-        A contender that fails is no longer under way.
+        A contender that fails is removed from `under_way`.
         """
         for index, measurement in list(under_way.items()):
             turn = measurement.turn
@@ -177,7 +177,7 @@ class StepTurns:
                 return timed_ends(self._workload.seconds, self._workload.chunk)
             pilot = pilot_end(work.operations)
             with self._failing(turn):
-                freezer.let_run(turn.contender)
+                freezer.run_only(turn.contender)
                 seconds = measurement.perform(pilot, self._view.progress)
                 return counted_ends(
                     work.operations, pilot.operations / seconds, self._workload.chunk
@@ -195,7 +195,7 @@ class StepTurns:
         return Measurement.of(self._driver, turn, work, idle, self._experiment.clock)
 
     def _show_progress(self, chunks: int, of_chunks: int, done: int, total: int) -> None:
-        """Show how much of a step is done, after some chunks and a part of the next one."""
+        """Show the progress of a step: `chunks` whole ones, and a part of the next one."""
         self._view.progress(chunks * total + done, of_chunks * total)
 
     def _describe(self, turn: ContenderTurn) -> str:
@@ -208,25 +208,24 @@ class StepTurns:
         return f"{turn.test.name}{clients} (step {place}, start {turn.incarnation})"
 
     def _keep(self, measurement: Measurement) -> None:
-        """Keep the record of a step, and bring the contender to where the next one begins."""
+        """Store the record of a step, and prepare the contender for the next step."""
         turn, record = measurement.turn, measurement.finish()
         try:
             self._complete(turn, record)
         except (TargetError, InstanceError) as error:
             self._contenders.warn(
-                f"{turn.contender.name} finished {turn.step.key} of incarnation "
-                f"{turn.incarnation}, and failed in what follows it: "
-                f"{explain_failure(turn.contender, error)}"
+                f"{turn.contender.name} finished {turn.step.key} in start {turn.incarnation}, "
+                f"but failed afterwards: {explain_failure(turn.contender, error)}"
             )
-            self._revive(turn, has_tables=True)
+            self._restart(turn, has_tables=True)
         finally:
-            self._journal.add(turn.step, record)  # what was measured stays measured
+            self._journal.add(turn.step, record)  # the measurement itself is valid
 
     @contextmanager
     def _failing(self, turn: ContenderTurn, before: Second = 0.0) -> Iterator[None]:
-        """Record that a contender failed in a step, and start its server again for the next one.
+        """Record that a contender failed in a step, and restart its server for the next step.
 
-        `before` is the time of its step before this part of it.
+        `before` is the duration of its step before this part.
         """
         begun = time.monotonic()
         with self._contenders.guard(turn.contender):
@@ -237,14 +236,14 @@ class StepTurns:
                 step, number = turn.step, turn.incarnation
                 reason = explain_failure(turn.contender, error)
                 self._journal.fail(step, turn.contender.name, number, reason, after)
-                self._view.warning(f"{step.key} of incarnation {number} failed: {reason}")
-                self._revive(turn, has_tables=not turn.test.makes_tables)
+                self._view.warning(f"{step.key} in start {number} failed: {reason}")
+                self._restart(turn, has_tables=not turn.test.makes_tables)
 
     def _complete(self, turn: ContenderTurn, record: Slice) -> None:
-        """Add the tables' rows and sizes to the record, and pay the step's debt."""
+        """Add row counts and sizes to the record, and carry out the pending maintenance."""
         detail, contender, tables = record.step, turn.contender, turn.tables
         assert detail is not None
-        # What the server still keeps of rows that were replaced: it removes them later.
+        # Replaced rows that the server has not removed yet.
         facts = self._contenders.read_facts(contender, tables.rows)
         dead = [of["dead_rows"] for of in facts.values() if "dead_rows" in of]
         detail.dead_rows = round(sum(dead)) if dead else None
@@ -263,17 +262,17 @@ class StepTurns:
         detail.settled_s = self._settle(turn)
 
     def _check_rows(self, turn: ContenderTurn, counted: int) -> None:
-        """Warn of rows that neither the step nor the driver's own count explains."""
+        """Warn about row counts that differ from the step's or the driver's own count."""
         tables = turn.tables
-        where = f"after {turn.step.key} of incarnation {turn.incarnation}"
+        where = f"after {turn.step.key} in start {turn.incarnation}"
         if counted != tables.written:
             self._contenders.warn(
-                f"{turn.contender.name} has {counted:,} rows {where}, and by what was inserted and "
-                f"deleted it should have {tables.written:,}"
+                f"{turn.contender.name} has {counted:,} rows {where}, but should have "
+                f"{tables.written:,} according to its inserts and deletes"
             )
         elif counted != tables.rows:
             self._contenders.warn(
-                f"{turn.contender.name} has {counted:,} rows {where}, and should have "
+                f"{turn.contender.name} has {counted:,} rows {where}, but should have "
                 f"{tables.rows:,}"
             )
         tables.rows = counted
@@ -285,7 +284,7 @@ class StepTurns:
         due = maintenance_due(turn.step, self._tests.steps(level_of(turn.step)))
         if due is Maintenance.AFTER_WRITES:
             limit = max(limit, longest_wait(tables.rows, self._workload.seconds / _FULL_STEP))
-        if stages := stages_of(due, contender, tables.names):
+        if stages := choose_stages(due, contender, tables.names):
             self._view.phase(f"maintenance of {contender.name} after {turn.test.name}")
             self._contenders.maintain(contender, stages, tables.rows)
         self._wait_until_idle(contender, limit)
@@ -297,34 +296,35 @@ class StepTurns:
         self._view.phase(f"waiting until {contender.name} is idle")
         self._contenders.wait_until_idle([contender], limit)
 
-    def _revive(self, turn: ContenderTurn, *, has_tables: bool) -> None:
-        """Start the contender again for the next step, or let it sit out the rest."""
+    def _restart(self, turn: ContenderTurn, *, has_tables: bool) -> None:
+        """Restart the contender for the next step, or skip it for the rest of this start."""
         contender = turn.contender
         contender.server.stop(Shutdown.AT_ONCE)
-        with suppress(SlowdustError):  # its session may have ended with the server
+        with suppress(SlowdustError):  # the session may have ended with the server
             self._contenders.driver.close(turn.session)
         if not has_tables or not contender.keeps_tables:
             self._tests.without_tables.add(contender.name)
             self._view.warning(
-                f"{contender.name} sits out the rest of incarnation {turn.incarnation}: its tables "
-                f"are not complete"
+                f"{contender.name} is skipped for the rest of start {turn.incarnation}: its tables "
+                "are not complete"
             )
             return
-        self._view.phase(f"{'using' if contender.is_remote else 'starting'} {contender.name} again")
+        action = "reconnecting to" if contender.is_remote else "restarting"
+        self._view.phase(f"{action} {contender.name}")
         contender.start()
         turn.tables.rows = self._tests.count_rows(turn)
         self._wait_until_idle(contender, _BETWEEN_TURNS)
         steps = self._tests.steps(level_of(turn.step))
         if later := [step.key for step in steps[steps.index(turn.step) + 1 :]]:
-            again = "clients connected" if contender.is_remote else "server was started"
+            event = "its clients reconnected" if contender.is_remote else "its server was restarted"
             self._contenders.warn(
-                f"{contender.name} in incarnation {turn.incarnation}: its {again} again "
-                f"after {turn.step.key}, before these steps: {', '.join(later)}"
+                f"{contender.name} in start {turn.incarnation}: {event} after {turn.step.key}, "
+                f"before these steps: {', '.join(later)}"
             )
 
 
-def method_of_steps(spec: Spec, workload: Workload) -> Method:
-    """Return how long steps are measured: without slices, until the steps end."""
+def make_step_method(spec: Spec, workload: Workload) -> Method:
+    """Return the method for long steps: no slices, and as long as the steps take."""
     method = Method(
         seed=spec.seed,
         slice_s=0.0,
@@ -365,14 +365,14 @@ class TimedChunks(Pass[OpenStep]):
         self._planned = self.journal.manifest.method.incarnations
         to_come = max(self._forecast.to_come(self._planned, level) for level in self._levels)
         self._last = self.journal.last_incarnation + to_come
-        """The number of the last incarnation that is planned."""
+        """The number of the last planned start."""
         self._begun = 0.0
 
     def missing(self) -> Starts:
-        """Yield the planned incarnations that any step lacks; with a budget as many as are wanted.
+        """Yield the planned starts that any step lacks; with a budget, as many as are useful.
 
-        A budget ends early when every step that is chosen is settled: steps build on the tables of
-        those before them, so that an incarnation has all of them.
+        A budget ends early when every chosen step is decided. Steps build on the tables of earlier
+        steps, so a start has all steps of a level.
         """
         round_number = 1
         while self._wanted(round_number):
@@ -383,7 +383,7 @@ class TimedChunks(Pass[OpenStep]):
             ]
             if levels:
                 number = self.journal.last_incarnation + 1
-                # Reports show levels side by side: drift should not always add to the same of them.
+                # Reports compare levels, so drift should not always affect the same level.
                 order = in_turn(levels, number + 1)
                 yield Start.of(number, [step for each in order for step in self.tests.steps(each)])
             round_number += 1
@@ -417,13 +417,13 @@ class TimedChunks(Pass[OpenStep]):
             self.announced.correct(status.left, f"{test.step.test.name} is done")
 
     def _wanted(self, round_number: int) -> bool:
-        """Return whether another incarnation is planned, or afforded, and there is time for it."""
+        """Return whether another start is planned, or fits into the budget, and there is time."""
         done, planned = self.journal.last_incarnation, round_number <= self._planned
         length = self._forecast.elapsed / done if done else 0.0
         if self._budget is not None:
             needed = self._planned * length
-            if round_number == 2 and needed > self._budget:  # the length of one is known
-                what = f"{counted(self._planned, 'incarnation')} take about"
+            if round_number == 2 and needed > self._budget:  # the first start has been measured
+                what = f"{counted(self._planned, 'start')} take about"
                 self.experiment.warn_of_short_budget(self._budget, what, needed)
             if self.contenders.comparable:
                 planned = planned or self._forecast.elapsed + length <= self._budget
@@ -438,7 +438,7 @@ class TimedChunks(Pass[OpenStep]):
     def _status(self, step: PlannedStep, number: int) -> Status:
         elapsed, budget = self._forecast.elapsed, self._budget
         following = self.announced.following.together
-        # The planned starts are made even if they take longer than the budget.
+        # The planned starts are measured even if they take longer than the budget.
         left = self._forecast.left(self._planned, len(self.contenders.running()))
         if budget is not None:
             left = max(left, budget - elapsed)

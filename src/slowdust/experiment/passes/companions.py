@@ -1,9 +1,9 @@
-"""What the starts of timed passes tell besides rates, asked outside of all slices.
+"""Queries around the tests of timed passes, outside of all slices.
 
-Round trips: between a client and a server by URL lies a network, which is part of every response. A
-statement that asks for nothing (`SELECT 1`, `ping`) tells how large that part is; METHOD's verdicts
-are about all of the time. Counters: what servers counted of their work for one step. Recall: what
-approximate searches find, beside the exact answers.
+Round trips: the network between a client and a server by URL is part of every response. A minimal
+statement (`SELECT 1`, `ping`) shows its share; METHOD's verdicts are about the whole time.
+Counters: the servers' own counts of their work for one step. Recall: the results of approximate
+searches, compared with the exact answers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from slowdust.store.preparation import WRITTEN_BYTES, IndexSize, Recall, ServerC
 
 _TEST = "round-trip"
 _DATA = Data(tables=1, rows=1, seed=1)
-"""Tables that the statement does not read, and that need not be there."""
+"""Tables that the statement does not read, and that need not exist."""
 _LOOK = Stop(seconds=0.1)
 _NS = 1e-9
 
@@ -40,10 +40,10 @@ class RoundTrips:
         self._contenders = contenders
         self._journal = journal
         self._medians: dict[str, list[float]] = {}
-        """Contender -> the median of each look, in seconds."""
+        """Contender -> the median of each measurement, in seconds."""
 
     def measure(self) -> None:
-        """Measure the round trips of all contenders with one client, if one is a running server."""
+        """Measure all contenders' round trips with one client, if one is a running server."""
         running = self._contenders.running()
         if not any(contender.is_remote for contender in running):
             return
@@ -67,7 +67,7 @@ class RoundTrips:
 
 
 Totals = Mapping[str, Mapping[str, float]]
-"""Contender -> quantity -> total since some moment of its server."""
+"""Contender -> quantity -> total since some moment of its server's life."""
 
 
 class Counters(Companion[OpenTest]):
@@ -82,10 +82,10 @@ class Counters(Companion[OpenTest]):
         self._before = self._totals(step.test)
 
     def _totals(self, test: Test) -> Totals:
-        """Return every server's totals, when what the sessions before did is part of them.
+        """Return every server's totals, including the work of the sessions before.
 
-        Those of a test beyond the page caches have what the servers wrote, with the pages that
-        would be written later.
+        For a writing test beyond the page caches they include the bytes that the servers wrote, and
+        pages that would be written later are written first.
         """
         totals: dict[str, Mapping[str, float]] = {}
         counts_writes = test.beyond_pool and test.writes
@@ -103,7 +103,7 @@ class Counters(Companion[OpenTest]):
         return totals
 
     def after(self, test: OpenTest) -> None:
-        """Keep what was counted for each contender's operations."""
+        """Record the counted work of each contender's operations."""
         step, operations, before = test.step, test.operations, self._before
         after = self._totals(step.test)
         for name in after.keys() & before.keys() & operations.keys():
@@ -125,11 +125,11 @@ class Counters(Companion[OpenTest]):
 
 
 _AT_ONCE = 100
-"""Questions of one command, which the driver asks in one session."""
+"""Queries per command; the driver executes them in one session."""
 
 
 class Recalls(Companion[OpenTest]):
-    """Asks the questions of a step, outside of all slices, and keeps how many answers are right."""
+    """Executes the queries of a step outside of all slices, and records their recall."""
 
     def __init__(self, contenders: Contenders, journal: Journal, data: Data, view: View) -> None:
         self._contenders = contenders
@@ -138,11 +138,11 @@ class Recalls(Companion[OpenTest]):
         self._view = view
 
     def after(self, test: OpenTest) -> None:
-        """Ask every contender that has the step's test what it finds, once in an incarnation."""
+        """Measure the recall of every contender that supports the test, once per start."""
         step = test.step
         if self._answered is None or step.test.effort is None:
             return
-        for contender in self._contenders.having(step.test):
+        for contender in self._contenders.supporting(step.test):
             with self._contenders.guard(contender):
                 self._measure(self._answered, contender, step.test.name, test.start)
 
@@ -152,7 +152,7 @@ class Recalls(Companion[OpenTest]):
         known = self._manifest.recalls
         place = (test, contender.name, incarnation)
         if any((each.test, each.contender, each.incarnation) == place for each in known):
-            return  # at another number of clients
+            return  # measured at another number of clients
         dbms = contender.family
         questions = answered.questions(test, dbms)
         if questions is None:

@@ -1,13 +1,12 @@
-"""Profiles by samples and counts of events, by perf in windows.
+"""Profiles by samples and counts of events, measured by perf in windows.
 
-perf opens its counters before a window and leaves them switched off; orders to switch them on and
-off go through a pipe, and perf acknowledges each of them (`--control`, perf-stat(1)).
+perf opens its counters before a window, disabled; commands that enable and disable them are sent
+through a pipe, and perf acknowledges each of them (`--control`, perf-stat(1)).
 
-Samples are taken in a start of their own, after the timed ones: each step for a while on one
-contender after the other, with the step's own clients. perf samples all that runs on the
-experiment's CPUs, and processes other than the server's are dropped: a clock that belongs to
-threads is set anew whenever one of them wakes up, which doubled the time of a point query on a
-virtual machine.
+Samples are taken in a start of their own, after the timed ones: each step on one contender after
+the other, with the step's own clients. perf samples everything that runs on the experiment's CPUs,
+and processes other than the server's are dropped: a clock per thread is reset whenever a thread
+wakes up, which doubled the time of a point query on a virtual machine.
 """
 
 from __future__ import annotations
@@ -31,9 +30,9 @@ from slowdust.experiment.cpus import usable_cpus
 from slowdust.experiment.driver.protocol import Stop
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
-from slowdust.experiment.engine.schedule import Start, turns_of
+from slowdust.experiment.engine.schedule import Start, plan_turns
 from slowdust.experiment.engine.sliced import SlicedTests
-from slowdust.experiment.journal import counts_of
+from slowdust.experiment.journal import make_counts
 from slowdust.experiment.passes.work_counts import WorkCounts, counted_steps
 from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.formats.perf_script import FIELDS, read_profile
@@ -43,18 +42,18 @@ from slowdust.units import Second
 
 _ACKNOWLEDGED = b"ack\n"
 _UNTIL_THE_END = ("--", "cat")
-"""The command that perf runs beside what it observes. It ends when its input closes, also where
-Slowdust was killed, and perf ends with it."""
+"""The command that perf runs. It exits when its input closes, even if Slowdust was killed, and perf
+exits with it."""
 _ANSWER_LIMIT: Second = 30.0
 _END_LIMIT: Second = 60.0
 
 
 class PerfError(SlowdustError):
-    """A failure of perf: what it said."""
+    """perf failed, with its error message."""
 
 
-def processes_of(pid: int) -> list[psutil.Process]:
-    """Return a process and all below it.
+def list_processes(pid: int) -> list[psutil.Process]:
+    """Return a process and all its descendants.
 
     Raises:
         PerfError: there is no such process.
@@ -66,17 +65,17 @@ def processes_of(pid: int) -> list[psutil.Process]:
         raise PerfError(f"the server cannot be observed: {error}") from None
 
 
-def threads_of(pid: int) -> list[int]:
-    """Return the threads of a process and of all below it; raise PerfError if it has ended."""
+def list_threads(pid: int) -> list[int]:
+    """Return the threads of a process and its descendants; raise PerfError if it has exited."""
     threads: list[int] = []
-    for process in processes_of(pid):
-        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
+    for process in list_processes(pid):
+        with contextlib.suppress(psutil.Error):  # it has exited meanwhile
             threads += [thread.id for thread in process.threads()]
     return threads
 
 
 class PerfWindow:
-    """A process of perf with all that it counts switched off; use as a context manager."""
+    """A perf process with all counters disabled; use as a context manager."""
 
     def __init__(self, tool: Sequence[str]) -> None:
         orders, self._orders = os.pipe()
@@ -88,7 +87,7 @@ class PerfWindow:
             stderr=subprocess.PIPE,
             env={**os.environ, **BASE_ENVIRONMENT, "PATH": os.environ.get("PATH", os.defpath)},
             pass_fds=(orders, answers),
-            # Ctrl-C in the terminal is meant for Slowdust, which then ends perf.
+            # Ctrl-C in the terminal is for Slowdust, which then stops perf.
             start_new_session=True,
         )
         os.close(orders)
@@ -113,10 +112,10 @@ class PerfWindow:
         return self._process.pid
 
     def open(self) -> None:
-        """Begin to count; all counters run when this returns.
+        """Start counting; all counters run when this returns.
 
         Raises:
-            PerfError: perf cannot observe that, or does not answer.
+            PerfError: perf cannot count these events, or does not answer.
         """
         self._order(b"enable\n")
 
@@ -124,20 +123,20 @@ class PerfWindow:
         """Stop counting; no counter runs when this returns.
 
         Raises:
-            PerfError: perf has ended, or does not answer.
+            PerfError: perf has exited, or does not answer.
         """
         self._order(b"disable\n")
 
     def end(self) -> str:
-        """Let perf write its results; return the text that it printed.
+        """Make perf write its results; return its output.
 
         Raises:
-            PerfError: it does not end.
+            PerfError: it does not exit.
         """
         try:
             _, printed = self._process.communicate(timeout=_END_LIMIT)  # closes the input
         except subprocess.TimeoutExpired:
-            raise PerfError("perf does not end") from None
+            raise PerfError("perf does not exit") from None
         return str(printed.decode(errors="replace"))
 
     def _order(self, order: bytes) -> None:
@@ -161,12 +160,12 @@ class PerfWindow:
     def _ended(self) -> PerfError:
         _, printed = self._process.communicate()
         text = " ".join(printed.decode(errors="replace").split())
-        return PerfError(f"perf has ended: {text or f'exit code {self._process.returncode}'}")
+        return PerfError(f"perf has exited: {text or f'exit code {self._process.returncode}'}")
 
 
 @contextlib.contextmanager
 def counting(*windows: PerfWindow) -> Iterator[None]:
-    """Let all windows count while the body runs, and not a moment longer."""
+    """Count in all windows exactly while the body runs."""
     for window in windows:
         window.open()
     yield
@@ -175,16 +174,16 @@ def counting(*windows: PerfWindow) -> Iterator[None]:
 
 
 _SECONDS: Second = 3.0
-"""Time that is sampled of each step on each contender."""
+"""Sampled time of each step on each contender."""
 _PERIOD_NS = 500_000
-"""Time of a CPU between two samples."""
+"""CPU time between two samples."""
 _STACK_BYTES = 32_768
-"""Bytes of the stack that each sample keeps: with 16 KiB one stack in ten of MySQL had no root."""
+"""Stack bytes per sample: with 16 KiB one stack in ten of MySQL was truncated."""
 _SCRIPT_LIMIT: Second = 300.0
 
 
 class PerfSamples(Pass[OpenTest]):
-    """Takes the profiles of all steps, unless all are there."""
+    """Samples profiles of all steps, unless all of them exist."""
 
     subject = "sampling the functions"
 
@@ -193,12 +192,12 @@ class PerfSamples(Pass[OpenTest]):
         self.tests = SlicedTests(experiment)
 
     def missing(self) -> Starts:
-        """Yield one start for all steps if any lacks a profile; where perf cannot, warn."""
+        """Yield one start for all steps if any lacks a profile; warn if perf cannot sample."""
         if not self.announced.allows(self.announced.following.profile):
             return
         missing = check_sampling()
         if isinstance(missing, Missing):
-            self.contenders.warn(f"There are no sampled profiles. {missing}")
+            self.contenders.warn(f"No sampled profiles. {missing}")
             return
         steps = with_lasting_sessions(self.journal.steps, "profiles", self.contenders.warn)
         names = [contender.name for contender in self.contenders.running()]
@@ -219,11 +218,11 @@ class PerfSamples(Pass[OpenTest]):
         contender: RunningContender,
         run: RunAtRate,
     ) -> None:
-        """Run a contender under perf, and keep its profile; a failure of perf is a warning."""
+        """Run a contender under perf, and store its profile; a failure of perf is a warning."""
         samples = contender.instance.directory / "perf.data"
         cpus = ",".join(map(str, usable_cpus()))
         event = ["-e", "cpu-clock", "-c", str(_PERIOD_NS), "--call-graph", f"dwarf,{_STACK_BYTES}"]
-        # Without copies of the binaries for later use: -B -N.
+        # -B -N: no copies of the binaries.
         record = ["record", "-a", "-C", cpus, "-B", "-N", *event, "-o", str(samples)]
         try:
             processes = _process_ids(contender)
@@ -234,7 +233,7 @@ class PerfSamples(Pass[OpenTest]):
                 window.end()
             text = _printed(samples, processes)
         except PerfError as error:
-            self.contenders.warn(f"{contender.name}: {step.key} has no sampled profile: {error}")
+            self.contenders.warn(f"{contender.name}: no sampled profile of {step.key}: {error}")
             return
         finally:
             samples.unlink(missing_ok=True)
@@ -251,7 +250,7 @@ class PerfSamples(Pass[OpenTest]):
 
 
 def _process_ids(contender: RunningContender) -> set[int]:
-    return {process.pid for process in processes_of(contender.instance.pid)}
+    return {process.pid for process in list_processes(contender.instance.pid)}
 
 
 def _printed(path: Path, processes: Collection[int]) -> str:
@@ -265,7 +264,7 @@ def _printed(path: Path, processes: Collection[int]) -> str:
     try:
         done = subprocess.run(command, capture_output=True, timeout=_SCRIPT_LIMIT, check=False)
     except subprocess.TimeoutExpired:
-        raise PerfError("perf script does not end") from None
+        raise PerfError("perf script does not exit") from None
     if done.returncode != 0:
         raise PerfError(f"perf script failed: {done.stderr.decode(errors='replace')[-300:]}")
     return done.stdout.decode(errors="replace")
@@ -299,28 +298,28 @@ GROUPS: tuple[tuple[str, ...], ...] = (
         "alignment-faults",
     ),
 )
-"""Events that are counted together, at most four by the hardware: most processors have so many
-counters for one thread beside the fixed ones."""
+"""Events that are counted together. At most four are hardware events, because most processors have
+four general counters per thread in addition to the fixed ones."""
 TASK_CLOCK = "task_clock_ns"
-"""Event: CPU time of the threads in nanoseconds; cycles of user mode and kernel over it are the
-clock rate."""
+"""Event: CPU time of the threads in nanoseconds. Cycles in user mode and kernel divided by it are
+the clock rate."""
 _NAMES = {"raw_syscalls:sys_enter": SYSTEM_CALLS, "task-clock": TASK_CLOCK}
 _NS_PER_MS = 1_000_000
 _PROBE_LIMIT_S = 30.0
 
 
 def usable_groups(groups: Iterable[Sequence[str]] = GROUPS) -> list[tuple[str, ...]]:
-    """Return the groups with the events that can be counted here; groups without any are gone.
+    """Return the groups reduced to the events that can be counted here, without empty groups.
 
-    An event that the processor lacks, that the kernel does not know, or that this account may not
-    count is left out.
+    Excluded are events that the processor lacks, that the kernel does not know, or that this
+    account may not count.
     """
     usable = (tuple(event for event in group if _can_count(event)) for group in groups)
     return [group for group in usable if group]
 
 
 def event_name(event: str) -> str:
-    """Return the name in the records of an event of perf: `cycles:k` is `kernel_cycles`."""
+    """Return an event's name in the records: `cycles:k` is `kernel_cycles`."""
     if event in _NAMES:
         return _NAMES[event]
     name, _, mode = event.lower().replace("-", "_").partition(":")
@@ -334,12 +333,12 @@ def count_events(
     operations: int,
     run: Callable[[], object],
 ) -> CountedRun:
-    """Count what a server's processes do in `run`, which is called once for each of the groups.
+    """Count the work of a server's processes in `run`, which is called once per group.
 
-    `run` carries out so many `operations` on a server that is at rest before and after it.
-    `session` are the server's threads, or processes, that serve its clients: what they and
-    those that they start do is the run's own. All other threads of the tree, and what they
-    start, are the background; without a known session all is the run's own.
+    `run` executes `operations` operations on a server that is idle before and after it. `session`
+    are the server's threads or processes that serve its clients: their work and the work of threads
+    that they start is the run's own. All other threads, and threads that they start, are the
+    background. Without a known session everything is the run's own.
 
     Raises:
         PerfError: perf cannot observe the server.
@@ -347,7 +346,7 @@ def count_events(
     own: Events = {}
     background: Events = {}
     for group in groups:
-        others = set(threads_of(server)) - set(session)
+        others = set(list_threads(server)) - set(session)
         parts = [(own, set(session)), (background, others)] if session else [(own, others)]
         with contextlib.ExitStack() as stack:
             windows = [
@@ -395,44 +394,44 @@ def _can_count(event: str) -> bool:
 
 REPEATS = 3
 _WINDOW: Second = 0.1
-"""The length of a window on the slowest contender, about."""
+"""The approximate length of a window on the slowest contender."""
 _FEWEST = 1
 
 
 class PmuCounts(WorkCounts[OpenTest]):
-    """Counts what the processor's own counters can, with one client on all contenders."""
+    """Counts events of the processor, with one client on each contender."""
 
     def __init__(
         self, experiment: OpenExperiment, groups: Sequence[tuple[str, ...]] | None = None
     ) -> None:
-        """`groups` are the events of each run; None: all that can be counted here."""
+        """`groups` are the events of each run; by default all that can be counted here."""
         super().__init__(experiment)
         self.tests = SlicedTests(experiment)
         self.steps = counted_steps(experiment.spec)
         groups = usable_groups() if groups is None else groups
         self._groups = [groups, *[groups[:1]] * (REPEATS - 1)]
-        """The groups of each repeat: what decides is counted in all of them, the rest in one."""
+        """The groups of each repeat: the decisive group is counted in all of them, others once."""
         self._windows = len(groups) + REPEATS - 1
         self._expected: dict[str, Second] = {}
-        """Step -> what one start of it takes, once its speed is known."""
+        """Step -> the duration of one start of it, once its speed is known."""
 
     def repeats(self, step: PlannedStep) -> int:
         del step
         return REPEATS
 
     def expected(self, step: PlannedStep) -> Second:
-        """Return how long the windows take; 0 before the warm-up tells how fast it is."""
+        """Return the duration of the windows; 0 before the warm-up has shown the speed."""
         return self._expected.get(step.key, 0.0)
 
-    def start(self, number: int, lacking: Mapping[str, Sequence[PlannedStep]]) -> Start:
-        due = {step.key for steps in lacking.values() for step in steps}
-        return Start(number, turns_of(self.steps, due))
+    def start(self, number: int, missing: Mapping[str, Sequence[PlannedStep]]) -> Start:
+        due = {step.key for steps in missing.values() for step in steps}
+        return Start(number, plan_turns(self.steps, due))
 
     def observe(self, test: OpenTest) -> None:
-        """Count a step on one contender after the other; where perf cannot, warn."""
+        """Count a step on one contender after the other; warn if perf fails."""
         step, per_second = test.step, test.per_second
         self.view.phase(f"counting {step.test.name}")
-        test.age(test.positions)  # from here on all contenders do the same operations
+        test.age(test.positions)  # from here on all contenders execute the same operations
         operations = self._operations(test)
         left = test.operations_left
         if left is not None and left < self._windows * operations:
@@ -463,7 +462,7 @@ class PmuCounts(WorkCounts[OpenTest]):
         contender: RunningContender,
         run: RunAtRate,
     ) -> None:
-        """Count a contender's work from a position on, in windows of so many operations."""
+        """Count a contender's work in windows of `operations`, beginning at `position`."""
         if not self.countable(contender.name, test.step):
             return
 
@@ -471,7 +470,7 @@ class PmuCounts(WorkCounts[OpenTest]):
             nonlocal position
             position += operations
             ran = run(Stop(positions=[position]))
-            contender.refuse_fatal_errors(ran.errors, "operations that were counted")
+            contender.refuse_fatal_errors(ran.errors, "counted operations")
 
         server, serving = contender.instance.pid, test.serving(contender)
         try:
@@ -482,5 +481,5 @@ class PmuCounts(WorkCounts[OpenTest]):
         except PerfError as error:
             self.contenders.warn(f"the work of {contender.name} was not counted: {error}")
             return
-        for count in counts_of(test.step, contender.name, test.start, "pmu", runs):
+        for count in make_counts(test.step, contender.name, test.start, "pmu", runs):
             self.journal.add_count(count)

@@ -1,6 +1,6 @@
 """Timed slices: each test in blocks of short slices.
 
-Starts of the servers follow each other until every test is settled or the budget is spent.
+Starts of the servers follow each other until every test is decided or the budget is spent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NS_PER_US = 1000
 
 
 class Delays:
-    """The delays of a calibration's contenders."""
+    """The injected delays of a calibration's contenders."""
 
     def __init__(self, contenders: Contenders) -> None:
         self._contenders = contenders
@@ -58,9 +58,9 @@ class Delays:
     def choose(self, run: OpenTest, step: PlannedStep, length: Second, rng: random.Random) -> None:
         """Set each contender's delay for a step whose sessions are warm.
 
-        The first incarnation measures one block without delays, which is not kept, with slices of
-        `length`, for the time that a send takes. Later ones, and a resumed experiment, have the
-        delay of the step's earlier slices, so that its share does not change with the moment.
+        The first start measures one block of slices of `length` without delays to find the time per
+        send; the block is discarded. Later starts and resumed experiments reuse the delay of the
+        step's earlier slices, so that its share stays the same.
         """
         slowed = self._slowed()
         delays = {
@@ -100,17 +100,17 @@ class Delays:
 def delay_for(share: float, per_send: Microsecond) -> Microsecond:
     """Return the delay before each send that takes `share` of the throughput.
 
-    An operation takes 1 / (1 - share) as long with it.
+    It makes an operation take 1 / (1 - share) times as long.
     """
     return per_send * share / (1 - share)
 
 
 def time_per_send(trial: Sequence[Slice], clients: int, cpus: int) -> Microsecond:
-    """Return the time that clients and servers need for each send; 0 where nothing was sent.
+    """Return the time that clients and servers need per send; 0 if nothing was sent.
 
-    Up to `cpus` clients are at work at a time; more than that wait for each other. What others may
-    have taken of their CPUs is left out: a delay is spent on the CPU, so it is measured by what
-    servers and clients had of it, and by what they waited for something else.
+    Up to `cpus` clients work at a time; more have to wait for each other. CPU time taken by other
+    processes is excluded: a delay is spent on the CPU, so it is related to the time that servers
+    and clients had, including their waits for other resources.
     """
     at_work = min(clients, cpus)
     taken = taken_share(trial, at_work) or 0.0
@@ -120,26 +120,26 @@ def time_per_send(trial: Sequence[Slice], clients: int, cpus: int) -> Microsecon
 
 
 class Remaining:
-    """Tells how long the planned incarnations will take, with what their budget does not count.
+    """Estimates the duration of the planned starts, including time that is not budget.
 
-    The budget counts measuring. Each start of the servers takes time beside it, for loading, ageing
-    and maintenance, and later starts are expected to take as long as those so far did. A turn takes
-    no less than its warm-up and its fewest blocks, which slow operations make longer than its share
-    of the budget.
+    The budget is measuring time. In addition, each start of the servers takes time for loading,
+    ageing and maintenance; later starts are expected to take as long as the starts so far. A turn
+    takes at least its warm-up and its fewest blocks, which slow operations make longer than its
+    share of the budget.
     """
 
     def __init__(self, clock: Clock = MACHINE) -> None:
         self._clock = clock
         self._starts = 0
-        self._beside: Second = 0.0
-        """Time beside measuring in the incarnations that are over."""
+        self._overhead: Second = 0.0
+        """Time of the finished starts that was not measuring."""
         self._begun = self._clock.monotonic()
         self._measured: Second = 0.0
         self._least: dict[str, Second] = {}
-        """Step -> what its shortest turn takes."""
+        """Step -> the duration of its shortest turn."""
 
-    def begin_incarnation(self) -> None:
-        self._beside += self._beside_now(0.0) if self._starts else 0.0
+    def begin_start(self) -> None:
+        self._overhead += self._overhead_now(0.0) if self._starts else 0.0
         self._starts += 1
         self._begun, self._measured = self._clock.monotonic(), 0.0
 
@@ -150,17 +150,17 @@ class Remaining:
         self._least[key] = seconds
 
     def shortest_turn(self, key: str, usual: Second) -> Second:
-        """Return what the shortest turn of a step takes; one not yet seen is like the others.
+        """Return the duration of a step's shortest turn; an unknown one is the mean of the others.
 
-        `usual` is what it takes where nothing is known of any.
+        `usual` is the default if none is known.
         """
         if key in self._least or not self._least:
             return self._least.get(key, usual)
         return sum(self._least.values()) / len(self._least)
 
-    def beside_start(self, under_way: Second) -> Second:
-        """Return what a start of the servers takes beside measuring, as far as is known."""
-        return (self._beside + self._beside_now(under_way)) / max(1, self._starts)
+    def overhead_of_start(self, under_way: Second) -> Second:
+        """Return the mean time of a start so far that is not measuring."""
+        return (self._overhead + self._overhead_now(under_way)) / max(1, self._starts)
 
     def left(
         self,
@@ -172,31 +172,30 @@ class Remaining:
         decided: Collection[str] = (),
         usual: Second = 0.0,
     ) -> Second:
-        """Return the seconds to come: the rest of the budget, and what the starts left take.
+        """Return the seconds to come: the rest of the budget, and the overhead of later starts.
 
-        `under_way` is how long the turn that is not over has taken. `to_come` is step -> turns that
-        it gets in the planned starts; of steps that are `decided` few operations of each turn are
-        enough. Where the turns take longer than the rest of the budget, or all of them are decided
-        sooner, the seconds to come are theirs.
+        `under_way` is the duration of the running turn so far. `to_come` is step -> remaining turns
+        in the planned starts; steps that are `decided` need only few operations per turn. The turns
+        count instead of the budget if they take longer, or if all of them are decided.
         """
         least = sum(turns * self.shortest_turn(key, usual) for key, turns in to_come.items())
         least -= under_way if to_come else 0.0
         sooner = bool(to_come) and to_come.keys() <= set(decided)
         measuring = max(0.0, least) if sooner else max(budget_left, least)
-        return measuring + starts_left * self.beside_start(under_way)
+        return measuring + starts_left * self.overhead_of_start(under_way)
 
-    def _beside_now(self, under_way: Second) -> Second:
+    def _overhead_now(self, under_way: Second) -> Second:
         return max(0.0, self._clock.monotonic() - self._begun - self._measured - under_way)
 
 
 _BLOCKS_BEFORE_STOP = 5
-"""Blocks of an incarnation before its test may be settled: fewer say little about this restart."""
+"""Blocks in a start before its test may be decided: fewer say little about this restart."""
 
 _LOOK_EVERY: Second = 0.5
-"""Time between two looks at the verdicts: judging all tests takes longer than a short slice."""
+"""Time between two judgements: judging all tests takes longer than a short slice."""
 
 
-def method_of_slices(spec: Spec) -> Method:
+def make_slice_method(spec: Spec) -> Method:
     benchmark = spec.configured_benchmark()
     unused = {"tables", "rows"} if spec.workload else benchmark.unused_keys
     return Method(
@@ -241,35 +240,35 @@ class TimedSlices(Pass[OpenTest]):
         self._seed = spec.seed
         self._remaining = Remaining(self._clock)
         self._round = 0
-        """Number of the incarnation that runs, among those that are planned."""
+        """Number of the running start among the planned ones."""
         self._far: set[str] = set()
-        """Steps whose contenders are so far apart that few operations decide."""
+        """Steps with such a large difference that few operations decide."""
         self._due = 0
-        """Turns of this incarnation that are to come."""
+        """Turns to come in this start."""
         self._begun = self._looked = self._clock.monotonic()
         self._share: Second = 0.0
-        """The part of the budget that the turn has that runs."""
+        """The running turn's share of the budget."""
 
     def missing(self) -> Starts:
-        """Yield the planned incarnations, then more for the unsure while the budget lasts."""
+        """Yield the planned starts, then more for the unsure tests while the budget lasts."""
         for sentence in skip_unsupported_tests(self.journal.steps, self.contenders.all):
             self.contenders.warn(sentence)
         self._warn_of_short_budget()
-        self._judge_all()  # of a resumed experiment, whose verdicts may have been others
+        self._judge_all()  # the verdicts of a resumed experiment may have changed
         self._round = 1
         while self._wanted():
             if todo := schedule.turns(self.journal.steps, self._round):
-                if self._delays is not None:  # data laid out once is one layout in all readings
+                if self._delays is not None:  # one load would be a single layout in all trials
                     self.tests.tables.note_writes()
-                self._remaining.begin_incarnation()
+                self._remaining.begin_start()
                 yield Start(self.journal.last_incarnation + 1, todo)
             self._round += 1
 
     def begin(self, start: Start) -> None:
         self.journal.record_servers(self.contenders)
-        took = format_duration(round(self._remaining.beside_start(0.0)))
+        took = format_duration(round(self._remaining.overhead_of_start(0.0)))
         self.announced.correct(self._needed(0.0), f"starting and loading the servers takes {took}")
-        # Say now, not only in the report, that data to be beyond the page caches are not.
+        # Warn now, not only in the report, that data meant to exceed the page caches do not.
         if any(step.test.beyond_pool for step in self.journal.steps):
             for facts in self.journal.manifest.contenders:
                 if (small := small_data(facts)) is not None:
@@ -277,7 +276,7 @@ class TimedSlices(Pass[OpenTest]):
         self._due = sum(turn.action is schedule.Action.MEASURE for turn in start.turns)
 
     def begins(self, step: PlannedStep) -> bool:
-        """Return whether there is time for the shortest turn of a step; it gets a share of it."""
+        """Assign a share of the budget; return whether there is time for the shortest turn."""
         if not self.announced.allows(self._least(step)):
             return False
         rounds_after = max(0, self._planned - self._round)
@@ -290,40 +289,40 @@ class TimedSlices(Pass[OpenTest]):
         return True
 
     def before(self, step: PlannedStep) -> bool:
-        """Measure round trips and read plans, in which a step may be given up."""
+        """Measure round trips and read plans; return False if the step has to be abandoned."""
         self._round_trips.measure()
-        having = self.contenders.having(step.test)
-        if not all(self.journal.has_plans(step, contender.name) for contender in having):
-            # In sessions of their own: what is executed in them is no part of the servers' totals.
+        supporting = self.contenders.supporting(step.test)
+        if not all(self.journal.has_plans(step, contender.name) for contender in supporting):
+            # Separate sessions, so that the servers' totals do not include their work.
             test = self.tests.sessions(step)
             test.open()
             test.read_plans(partial(self.journal.add_plans, step))
             test.close()
-            step.given_up = test.is_over
-        return not step.given_up
+            step.abandoned = test.is_over
+        return not step.abandoned
 
     def _equip(self, test: OpenTest) -> None:
-        """Let a test be timed: with cold caches where data are to be beyond them, and without
-        contenders whose operations do not end.
+        """Set up a timed test: cold caches if its data should exceed them, and the exclusion of
+        contenders whose operations time out.
         """
         step, begun = test.step, self._clock.monotonic()
         if self.experiment.spec.pool is not None or step.test.beyond_pool:
             test.cold = ColdCache(self.contenders, step)
 
-        def give_up(contender: RunningContender, reason: str) -> None:
-            contender.given_up[step.test.name] = reason
+        def exclude(contender: RunningContender, reason: str) -> None:
+            contender.timed_out[step.test.name] = reason
             after = self._clock.monotonic() - begun
             self.journal.fail(step, contender.name, test.start, reason, after)
             self.view.warning(f"{step.test.name} on {contender.name} failed: {reason}")
             self.tests.tables.revive(contender)
 
-        test.give_up = give_up
+        test.on_timeout = exclude
 
     def allows(self, seconds: Second) -> bool:
         return self.announced.allows(seconds)
 
     def observe(self, test: OpenTest) -> None:
-        """Measure blocks until the share is used or the step is settled."""
+        """Measure blocks until the share is used or the step is decided."""
         step = test.step
         rng = random.Random(f"{self._seed}/{step.key}/{test.start}")
         length = usual_length(test.per_second) if test.is_over else self._length(test)
@@ -349,18 +348,18 @@ class TimedSlices(Pass[OpenTest]):
 
     def after(self, test: OpenTest) -> None:
         step = test.step
-        step.given_up = test.is_over
+        step.abandoned = test.is_over
         took = test.ended - self._begun
         self._budget.spent += took
         self._remaining.measured(took)
         self._judge_all()
-        if self.announced.ended_early:  # perhaps without all of the turn
+        if self.announced.ended_early:  # the turn may be incomplete
             return
         self.journal.end_turn(step, self._budget.spent)
         self.view.step_done(self._status(step, test.start, under_way=0.0))
 
     def _enough(self, test: OpenTest, length: Second, blocks: int) -> bool:
-        """Return whether a step needs no block more than those that it has in this turn."""
+        """Return whether a step needs no more blocks in this turn."""
         if test.used_up() or test.is_over:
             return True
         if self._clock.monotonic() - self._looked < _LOOK_EVERY:
@@ -384,37 +383,37 @@ class TimedSlices(Pass[OpenTest]):
         return self._clock.monotonic() - self._begun
 
     def _wanted(self) -> bool:
-        """Return whether another incarnation is planned, or afforded, and there is time for it."""
+        """Return whether another start is planned, or fits into the budget, and there is time."""
         wanting = [step for step in self.journal.steps if step.is_open]
         alone = len(self.contenders.names) > 1 and not self.contenders.comparable
         if self.announced.ended_early or not wanting:
             return False
         if self._round > (1 if alone else self._planned):
             least = sum(self._least(step, _BLOCKS_BEFORE_STOP) for step in wanting)
-            fits = self._remaining.beside_start(0.0) + least <= self.announced.room
+            fits = self._remaining.overhead_of_start(0.0) + least <= self.announced.room
             return not alone and self._budget.left > least > 0 and fits
         turns = (self._least(step) for step in wanting if step.turns_done < self._round)
         return self._round == 1 or self.announced.allows(
-            self._remaining.beside_start(0.0) + sum(turns)
+            self._remaining.overhead_of_start(0.0) + sum(turns)
         )
 
     def _least(self, step: PlannedStep, blocks: int = MINIMUM_BLOCKS) -> Second:
-        """Return what a turn of a step with so many blocks takes, or the shortest it can have."""
+        """Return the duration of a step's turn with `blocks` blocks, or of its shortest turn."""
         usual = self._shortest_turn(blocks)
         return max(usual, self._remaining.shortest_turn(step.key, usual))
 
     def _warn_of_short_budget(self) -> None:
         turn = self._shortest_turn(MINIMUM_BLOCKS)
-        lacking = [self._planned - step.turns_done for step in self.journal.steps if step.is_open]
-        least = sum(max(0, lack) for lack in lacking) * turn
+        missing = [self._planned - step.turns_done for step in self.journal.steps if step.is_open]
+        least = sum(max(0, starts) for starts in missing) * turn
         if least > self._budget.left:
-            tests, starts = counted(len(lacking), "test"), counted(max(lacking), "incarnation")
+            tests, starts = counted(len(missing), "test"), counted(max(missing), "start")
             self.experiment.warn_of_short_budget(
                 self._budget.total, f"{tests} in {starts} take at least", least
             )
 
     def _shortest_turn(self, blocks: int) -> Second:
-        """Return the length of a turn with so many blocks: warm-up, and slices with discards."""
+        """Return the duration of a turn with `blocks` blocks: warm-up, and slices with discards."""
         contenders = len(self.contenders.running())
         slices = 2 * contenders * blocks
         method = self.journal.manifest.method
@@ -422,13 +421,13 @@ class TimedSlices(Pass[OpenTest]):
         return contenders * self._pace.warmup + slices * (length + self._pace.discard)
 
     def _judge_all(self) -> None:
-        """Settle each test whose verdict holds now; measure again those that have lost theirs."""
+        """Mark tests with a sure verdict as decided; reopen tests that lost their verdict."""
         if not self._may_settle:
             return
         for step in self.journal.keep_settled(
             self._judge.settled(lambda step: self.contenders.compared(step.test))
         ):
-            self.view.phase(f"{step.test.name} is open again: its verdict no longer holds")
+            self.view.phase(f"{step.test.name} is reopened: its verdict no longer holds")
 
     def _length(self, test: OpenTest) -> Second:
         """Return the length of the step's slices: as given, as chosen before, or chosen now."""
@@ -445,27 +444,27 @@ class TimedSlices(Pass[OpenTest]):
         share = self._budget.total / len(self.journal.steps)
         seconds = record_seconds(share, len(self.contenders.running()))
         if lengths_with_enough(per_second) == [LENGTHS[-1]]:
-            seconds = 0.0  # there is nothing to choose, and a record of slow operations takes long
+            seconds = 0.0  # there is no choice, and a record of slow operations takes long
         if self._pace.rate is not None:
             seconds, per_second = 0.0, self._pace.rate.per_second
         if step.test.beside is not None:
-            seconds = 0.0  # the side that is slower decides, of which no record is made
-        # What consumes rows has none to spare.
+            seconds = 0.0  # the slower session matters, and it has no record
+        # Tests that consume rows have none to spare.
         record = test.record_speed(seconds) if seconds and not step.test.consumes else None
         return choose_length(record, self._pace.discard) if record else usual_length(per_second)
 
     @property
     def _may_settle(self) -> bool:
-        """Whether tests can be settled: not at a given rate, whose QPS is given, not found.
+        """Whether tests can be decided early. Not at a given rate: QPS is an input, not a result.
 
-        Nor in a calibration: its trials are all as long, so that half-widths can be compared.
+        Not in a calibration: its trials have the same length, so that half-widths are comparable.
         """
         found = self._pace.rate is None and self._delays is None
         return found and self.contenders.comparable
 
     def _needed(self, under_way: Second) -> Second:
-        """Return the wall time to come if it is granted, when the turn that runs has gone on for
-        `under_way`.
+        """Return the wall time to come without a limit, if the running turn has taken `under_way`
+        so far.
         """
         wanting = [step for step in self.journal.steps if step.is_open]
         to_come = {

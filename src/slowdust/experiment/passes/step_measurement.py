@@ -13,7 +13,7 @@ from slowdust.experiment.driver.process import STANDSTILL, Driver, OnProgress
 from slowdust.experiment.driver.protocol import Performed, Until
 from slowdust.experiment.engine.schedule import ChunkPlace
 from slowdust.experiment.engine.stepped import ContenderTurn
-from slowdust.experiment.journal import Totals, slice_of
+from slowdust.experiment.journal import Totals, make_slice
 from slowdust.probes.probe import Window, WindowUse
 from slowdust.probes.sampler import Sampler
 from slowdust.store.latency import Histogram
@@ -23,15 +23,15 @@ from slowdust.store.step import Chunk, RoleUse, Sample, StepDetail
 from slowdust.units import Second, known
 
 _ENDING: Second = 0.2
-"""Time for server processes to end whose connections looked at the tables before the step."""
+"""Time for server processes of closed connections to exit before the step."""
 _NO_ANSWERS = Histogram(values_ns=[], counts=[], max_ns=0, mean_ns=0.0)
 
 
 class Measurement:
-    """Carries out a prepared step in parts, and adds up what each part did and used.
+    """Executes a prepared step in parts, and adds up the work and use of the parts.
 
-    All times are the step's own: those in which other contenders had their turns are not in them.
-    What a server does not do raises TargetError.
+    All times are the step's own: they exclude the turns of other contenders. Failures of a server
+    raise TargetError.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class Measurement:
         return self._performed is not None and self._performed.over
 
     def perform(self, until: Until | None, on_progress: OnProgress) -> Second:
-        """Go on until the end of a part, None for that of the step; return how long that took."""
+        """Continue to the end of a part (None: of the step); return how long that took."""
         turn = self.turn
-        whole_tables = turn.test.counted is Counted.TABLE_ROWS  # no server says how far it is
+        whole_tables = turn.test.counted is Counted.TABLE_ROWS  # servers report no progress
         patience = self._driver.patience
         limit = (
             patience.maintenance(turn.tables.rows) if whole_tables else patience.given or STANDSTILL
@@ -80,7 +80,7 @@ class Measurement:
         with sampler:
             performed = self._driver.perform(turn.session, until, limit, on_progress)
         use = self._window.close()
-        # The wall clock at which the step would have begun, had it run without a break.
+        # The wall clock at which the step would have begun without interruptions.
         begun = sampler.began - self.seconds
         self._samples += sampler.samples(begun)
         self.seconds += performed.chunk_seconds
@@ -89,8 +89,8 @@ class Measurement:
         return performed.chunk_seconds
 
     def perform_chunk(self, place: ChunkPlace, until: Until, on_progress: OnProgress) -> None:
-        """Go on until the end of a chunk, which becomes part of the record with all that was done
-        since the last one.
+        """Continue to the end of a chunk, and add everything since the previous chunk to the record
+        as this chunk.
         """
         started = time.time()
         by_statements = self.turn.test.counted is Counted.STATEMENTS
@@ -109,7 +109,7 @@ class Measurement:
         )
 
     def finish(self) -> Slice:
-        """Close the session, and return the record, still without the tables afterwards."""
+        """Close the session, and return the record, without the facts of the tables afterwards."""
         turn, performed, use = self.turn, self._performed, self._use
         assert performed is not None
         assert use is not None
@@ -128,7 +128,7 @@ class Measurement:
             rows_expected=turn.tables.rows,
         )
         place = turn.step.place(turn.contender.name, turn.incarnation, turn.slot)
-        return slice_of(place, performed, totals, use, step=detail)
+        return make_slice(place, performed, totals, use, step=detail)
 
     def _main(self) -> RoleUse:
         assert self._performed is not None

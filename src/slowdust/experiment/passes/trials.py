@@ -1,8 +1,9 @@
 """Trials: each contender in turn at an offered rate for a short time, in an open loop.
 
-`Decisions` say which rates come next. A trial of a test of slices is a slice at a rate. One of a
-step of the Insert Benchmark is the step for a moment: its writers insert, and delete, so many rows
-per second for each client, next to queries in a closed loop, whose response times are recorded.
+`Decisions` choose the rates. For a test of slices, a trial is a slice at a rate. For a step of the
+Insert Benchmark, it is a short run of the step: its writers insert (and delete) at a rate in rows
+per second and client, concurrently with queries in a closed loop. The response times of the queries
+are recorded.
 """
 
 from __future__ import annotations
@@ -39,76 +40,76 @@ from slowdust.store.trial import PERCENTILES, Trial
 from slowdust.units import Second, format_duration
 
 USUAL: Second = 0.5
-"""Length of a trial, unless a percentile needs longer."""
+"""Length of a trial, unless a percentile needs more operations."""
 USUAL_OF_STEPS: Second = 2.0
-"""The same of steps, whose writers commit some dozen times a second."""
+"""The same for steps, whose writers commit about a dozen times a second."""
 NS_PER_S = 1e9
 _PEAK_RUNS = 3
 _PEAK: Second = 0.1
-"""Length of a run in a closed loop, whose rate is the peak."""
+"""Length of a closed-loop run that measures the peak rate."""
 _DISCARD: Second = 0.01
 _LAST = 2.0
-"""Time that the last operation may take, relative to one in a closed loop."""
+"""Duration of the last operation, relative to one in a closed loop, that is not counted as late."""
 _LONGEST_SHARE = 1 / 40
-"""Share of the budget that a trial may take at most."""
+"""Largest share of the budget for one trial."""
 _FEWEST_COMMITS = 4
-"""Commits of each writer in a trial at the rate of the step's name, at least; half as many are in
-one at the lowest rate."""
+"""Least commits of each writer in a trial at the rate of the step's name; a trial at the lowest
+rate has half as many."""
 _AHEAD = 8.0
-"""The rate up to which all are tried at first, relative to that in the step's name."""
+"""The highest rate tried at first, relative to the rate in the step's name."""
 
 T = TypeVar("T")
 
 Turns = Generator[tuple[int, Mapping[str, float]], Sequence[Trial], None]
-"""Yields the number of a turn with contender -> rate; is sent the trials of the turn."""
+"""Yields the number of a turn and contender -> rate; receives the trials of the turn."""
 
 
 class Decisions(Protocol):
-    """What decides on trials."""
+    """Decides which trials to run."""
 
     @property
     def spent(self) -> Second:
-        """The part of the budget that trials took."""
+        """The part of the budget that trials have used."""
         ...
 
     @property
     def last_start(self) -> int:
-        """The number of the last start that has trials; 0 without any."""
+        """The number of the last start with trials; 0 without any."""
         ...
 
     @property
     def wants_start(self) -> bool:
-        """Whether the servers are to be started once more."""
+        """Whether to start the servers again."""
         ...
 
     @property
     def operations(self) -> int:
-        """The operations that a trial needs so that every percentile exists."""
+        """Operations that a trial needs for every percentile to exist."""
         ...
 
     @property
     def fewest(self) -> float:
-        """The operations that the trial with the lowest rate has."""
+        """Operations of the trial with the lowest rate."""
         ...
 
     def turns(self, start: int, peaks: Mapping[str, float], lowest: float) -> Turns:
-        """Decide on the turns of a start.
+        """Yield the turns of a start.
 
-        `peaks` has, by contender, a rate that it can hardly exceed; whoever takes part is there. At
-        less than `lowest` a trial has too few operations for the percentiles. A contender that
-        fails has no trial, and no rate again in this start.
+        `peaks` maps the participating contenders to a rate that they can hardly exceed. Below
+        `lowest` a trial has too few operations for the percentiles. A contender that fails has no
+        trial, and is not asked again in this start.
         """
         ...
 
 
 Decide = Callable[[Spec, Sequence[str], Sequence[Trial]], Decisions]
-"""Returns who decides on the trials of these contenders, after the trials so far."""
+"""Returns the decision maker for the trials of these contenders, after the trials so far."""
 HaveTurn = Callable[[int, Mapping[str, float]], Sequence[Trial]]
-"""Lets each contender have a trial at its rate, the last one first in every second turn."""
+"""Runs a trial of each contender at its rate, in reverse order in odd turns."""
 
 
 class Trials(Pass[T]):
-    """A pass whose starts and turns are decided upon by trials."""
+    """A pass whose starts and turns depend on the results of trials."""
 
     def __init__(self, experiment: OpenExperiment, decide: Decide) -> None:
         super().__init__(experiment)
@@ -125,17 +126,17 @@ class Trials(Pass[T]):
             self.view.phase(self._place(number))
             yield Start.of(number, self.journal.steps)
             if self.decisions.last_start < number:
-                return  # nobody had a trial
+                return  # there was no trial
             self.journal.end_turn(self._step, self.decisions.spent)
 
     def begin(self, start: Start) -> None:
         del start
         self.journal.record_servers(self.contenders)
 
-    def have(
+    def search(
         self, start: int, peaks: Mapping[str, float], lowest: float, have_turn: HaveTurn
     ) -> None:
-        """Have the turns of a start."""
+        """Run the turns of a start."""
         self.view.phase(f"{self._place(start)}: searching")
         turns = self.decisions.turns(start, peaks, lowest)
         wanted = next(turns, None)
@@ -150,7 +151,7 @@ class Trials(Pass[T]):
                 wanted = None
 
     def _place(self, number: int) -> str:
-        """Name a start; one after an interruption may come on top of those that were planned."""
+        """Name a start; after an interruption there may be more than planned."""
         return f"start {number} of {max(number, self._planned)}"
 
 
@@ -174,10 +175,10 @@ class SliceTrials(Trials[OpenTest]):
         peaks = {name: median(each) for name, each in rates.items()}
         length = self._length(peaks)
         have_turn = partial(self._turn, test, peaks, length)
-        self.have(test.start, peaks, self.decisions.fewest / length, have_turn)
+        self.search(test.start, peaks, self.decisions.fewest / length, have_turn)
 
     def _length(self, peaks: Mapping[str, float]) -> Second:
-        """Return the length of a trial: that of earlier ones, or what the percentiles need."""
+        """Return the length of a trial: as in earlier ones, or as the percentiles need."""
         if self.journal.trials:
             return self.journal.trials[0].seconds
         slowest, usual = min(peaks.values(), default=0.0), self.table.length or USUAL
@@ -200,7 +201,7 @@ class SliceTrials(Trials[OpenTest]):
                 return
             rate = rates[contender.name]
             begun = time.monotonic()
-            run(Stop(seconds=_DISCARD))  # refills caches that the other contender emptied
+            run(Stop(seconds=_DISCARD))  # refills caches that the other contender evicted
             ran = run(Stop(seconds=length), Rate(rate, self.table.arrivals))
             contender.refuse_fatal_errors(ran.errors, "operations of a trial")
             alone = len(ran.positions) / peaks[contender.name]
@@ -215,23 +216,23 @@ class SliceTrials(Trials[OpenTest]):
 def shortest_trial(
     operations: int, usual: Second, operations_per_s: float, budget: Second
 ) -> Second:
-    """Return the length at which a trial at half of a rate has so many operations.
+    """Return the length of a trial with enough operations at half of the given rate.
 
     Raises:
-        UsageError: that is too large a share of the budget.
+        UsageError: that exceeds a trial's share of the budget.
     """
     needed = operations / (operations_per_s / 2) if operations_per_s > 0 else math.inf
     if needed > max(budget * _LONGEST_SHARE, usual):
         raise UsageError(
-            f"--sla: a trial needs {operations:,} operations so that each percentile exists, "
-            f"which take {format_duration(needed)} at half of the {operations_per_s:,.0f}/s that "
-            "this test does: choose a lower percentile, more --clients or a longer --budget"
+            f"--sla: each percentile needs {operations:,} operations per trial, which take "
+            f"{format_duration(needed)} at half of this test's {operations_per_s:,.0f}/s: "
+            "choose a lower percentile, more --clients or a longer --budget"
         )
     return max(usual, needed)
 
 
 def check_length(trial: Second | None, usual: Second, budget: Second) -> None:
-    """Raise UsageError where a trial of a length that was asked for is too long for the budget."""
+    """Raise UsageError if the requested length of a trial is too long for the budget."""
     longest = max(budget * _LONGEST_SHARE, usual)
     if trial is not None and trial > longest:
         raise UsageError(
@@ -240,20 +241,20 @@ def check_length(trial: Second | None, usual: Second, budget: Second) -> None:
         )
 
 
-def times_of(latency: Histogram) -> dict[str, Second]:
-    """Return the percentiles of response times, and the largest; empty without operations."""
+def summarize_times(latency: Histogram) -> dict[str, Second]:
+    """Return the percentiles and the maximum of response times; empty without operations."""
     known = {name: percentile_ns([latency], share) for name, share in PERCENTILES.items()}
     times = {name: value / NS_PER_S for name, value in known.items() if value is not None}
     return {**times, "max": latency.max_ns / NS_PER_S} if times else {}
 
 
 def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: Ran) -> Trial:
-    """Return the record of a trial; `alone` is the time of an operation in a closed loop.
+    """Return the record of a trial; `alone` is the duration of an operation in a closed loop.
 
-    What was due at the end is done so much later, by who keeps up as well.
+    Operations due at the end may finish later by that much, also if the contender keeps up.
     """
     failed = sum(ran.errors.values())
-    wrong = ran.errors.get(WRONG_RESULT, 0)  # which are among the operations
+    wrong = ran.errors.get(WRONG_RESULT, 0)  # included in the operations
     late = ran.schedule.late_operations if ran.schedule else 0
     done = max(1, ran.operations)
     return Trial(
@@ -264,7 +265,7 @@ def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: 
         seconds=seconds,
         took=max(seconds, ran.seconds),
         operations=ran.operations,
-        times=times_of(ran.latency),
+        times=summarize_times(ran.latency),
         errors=failed / max(1, ran.operations + failed - wrong),
         late=min(1.0, late / done),
         kept_up=seconds / max(seconds, ran.seconds - _LAST * alone) if ran.seconds else 0.0,
@@ -273,7 +274,7 @@ def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: 
 
 
 def step_with_rate(spec: Spec, test: str) -> InsertStep:
-    """Return the step whose writers' rate is searched.
+    """Return the step whose writers' rate is searched for.
 
     Raises:
         UsageError: the benchmark is another one, or the step has no writers at a rate.
@@ -283,29 +284,30 @@ def step_with_rate(spec: Spec, test: str) -> InsertStep:
         raise UsageError(f"--benchmark {spec.benchmark}: its steps have no rate to search for")
     if step.kind not in (Kind.RANGE_QUERY, Kind.POINT_QUERY) or step.held:
         raise UsageError(
-            f"--test {test}: only the steps with queries beside writers have a rate: qr100 or qp100"
+            f"--test {test}: only steps with queries and concurrent writers have a rate: qr100 or "
+            "qp100"
         )
     return step
 
 
 def check_commits(step: InsertStep, rows_per_commit: int, trial: Second) -> None:
-    """Raise UsageError where the writers would have too few commits in a trial."""
+    """Raise UsageError if the writers would have too few commits in a trial."""
     assert step.rate is not None
     needed = _FEWEST_COMMITS * rows_per_commit / step.rate
     if trial < needed:
         raise UsageError(
             f"--trial {format_duration(trial)}: a trial of {step.name} takes at least "
-            f"{format_duration(needed)}, in which each writer commits {_FEWEST_COMMITS} times"
+            f"{format_duration(needed)}, for {_FEWEST_COMMITS} commits of each writer"
         )
 
 
 def check_operations(operations: int, trial: Trial) -> None:
-    """Raise UsageError where a trial at a low rate has too few queries for the percentiles."""
+    """Raise UsageError if a trial at a low rate has too few queries for the percentiles."""
     if 0 < trial.operations < operations:
         needed = trial.seconds * operations / trial.operations
         raise UsageError(
-            f"--sla: a trial needs {operations:,} queries so that each percentile exists, and "
-            f"{trial.contender} did {trial.operations:,} in {format_duration(trial.seconds)}: "
+            f"--sla: each percentile needs {operations:,} queries per trial, but "
+            f"{trial.contender} executed {trial.operations:,} in {format_duration(trial.seconds)}: "
             f"choose a lower percentile or --trial {math.ceil(needed * 1.5)}s"
         )
 
@@ -321,7 +323,7 @@ class _Start:
 
 
 class StepTrials(Trials[OpenStep]):
-    """Trials of a step of the Insert Benchmark, on tables that the steps before it fill."""
+    """Trials of a step of the Insert Benchmark, on tables filled by the steps before it."""
 
     def __init__(self, experiment: OpenExperiment, workload: Workload, decide: Decide) -> None:
         super().__init__(experiment, decide)
@@ -333,7 +335,7 @@ class StepTrials(Trials[OpenStep]):
         self._lowest = _FEWEST_COMMITS / 2 * rows / workload.seconds
 
     def observe(self, test: OpenStep) -> None:
-        """Carry out a step that fills the tables, or have the trials."""
+        """Run a step that fills the tables, or the trials."""
         if test.step.test.name != self._searched.name:
             self._turns.take(test.turns)
             return
@@ -343,7 +345,7 @@ class StepTrials(Trials[OpenStep]):
         peaks = {each.name: self._searched.rate * _AHEAD for each in present}
         with Freezer(present, self.contenders.warn) as freezer:
             start = _Start(test.start, present, tables, freezer)
-            self.have(test.start, peaks, self._lowest, partial(self._turn, start))
+            self.search(test.start, peaks, self._lowest, partial(self._turn, start))
 
     def _turn(self, start: _Start, number: int, rates: Mapping[str, float]) -> list[Trial]:
         trials = []
@@ -351,7 +353,7 @@ class StepTrials(Trials[OpenStep]):
             if contender.name not in rates or contender.failed is not None:
                 continue
             begun = time.monotonic()
-            start.freezer.let_run(contender)
+            start.freezer.run_only(contender)
             rate = max(1, round(rates[contender.name]))
             record = self._measured(contender, start, slot, rate)
             if record is not None:
@@ -366,7 +368,7 @@ class StepTrials(Trials[OpenStep]):
     def _measured(
         self, contender: RunningContender, start: _Start, slot: int, rate: int
     ) -> Slice | None:
-        """Carry out the step for a moment at a rate; None if the contender fails."""
+        """Run the step at a rate for the length of a trial; None if the contender fails."""
         letter = "r" if self._searched.kind is Kind.RANGE_QUERY else "p"
         test = replace(self._searched, rate=rate, name=f"q{letter}{rate}")
         planned = PlannedStep(test, self.experiment.spec.clients[0])
@@ -401,7 +403,7 @@ def _trial_of_step(record: Slice, rate: int) -> Trial:
         seconds=seconds,
         took=seconds,
         operations=measured.operations or 0,
-        times={} if measured.latency is None else times_of(measured.latency),
+        times={} if measured.latency is None else summarize_times(measured.latency),
         errors=failed / max(1, done + failed),
         late=sum(schedule.backlog for schedule in schedules) / max(1, due),
         kept_up=min(1.0, slowest / writers.target),

@@ -1,7 +1,7 @@
-"""Waits: servers with their instruments on, in short windows, apart from all timing.
+"""Waits: servers with their instrumentation on, in short windows, separate from all timing.
 
-What tells of waits costs, so it is on in incarnations of its own, whose speed is no result. The
-contenders' windows take turns, A B B A, so that windows of one number are neighbours in time.
+Instrumentation costs time, so it is on only in starts of its own, whose speed is not a result. The
+contenders' windows take turns, A B B A, so that windows with the same number are close in time.
 """
 
 from __future__ import annotations
@@ -21,30 +21,31 @@ from slowdust.experiment.driver.process import Driver, TargetError
 from slowdust.experiment.driver.protocol import Ran, Stop
 from slowdust.experiment.engine.loop import OpenExperiment, Pass, Starts
 from slowdust.experiment.engine.open_test import OpenTest, RunAtRate
-from slowdust.experiment.engine.schedule import Start, turns_of
+from slowdust.experiment.engine.schedule import Start, plan_turns
 from slowdust.experiment.engine.sliced import SlicedTests
 from slowdust.experiment.plan import PlannedStep, with_lasting_sessions
 from slowdust.probes.server.sessions import RUNNING, SessionSampler
-from slowdust.store.waits import NOT_SEEN, Syncs, Wait, WaitPlace, WaitSource, WaitWindow
+from slowdust.store.count import WindowPlace
+from slowdust.store.waits import NOT_SEEN, Syncs, Wait, WaitSource, WaitWindow
 from slowdust.units import Second, known
 
 _EVERY: Second = 0.005
-"""Time between two samples of all sessions' wait events."""
+"""Time between two samples of the wait events of all sessions."""
 _CONNECTING: Second = 0.05
-"""Time from the order to sample to the beginning of the window, in which the sampler connects."""
+"""Head start of the sampler before the window, to connect."""
 _US_PER_S = 1e6
 
 _Answer = TypeVar("_Answer")
 
 RunSessions = Callable[[Stop], Ran]
-"""A function that runs the operations of a contender's sessions."""
+"""Executes the operations of a contender's sessions."""
 
 
 @dataclass(frozen=True)
 class PlannedWindow:
-    """A window that is to be observed."""
+    """A window to observe."""
 
-    place: WaitPlace
+    place: WindowPlace
     contender: RunningContender
     serving: Sequence[int]
     """The processes or threads that serve its sessions; empty if unknown."""
@@ -53,7 +54,7 @@ class PlannedWindow:
 
 @dataclass
 class SeenWaits:
-    """The part of a record that the server tells."""
+    """The part of a record that comes from the server."""
 
     source: WaitSource
     samples: int | None = None
@@ -63,30 +64,30 @@ class SeenWaits:
 
 
 class Observer:
-    """Observes windows, by the driver that runs the operations and another one that samples."""
+    """Observes windows; one driver executes the operations, and another one samples."""
 
     def __init__(self, driver: Driver, sampling: Driver, warn: Callable[[str], None]) -> None:
-        """`warn` gets a sentence where a server does not tell its waits."""
+        """`warn` gets a sentence if a server does not report its waits."""
         self._driver = driver
         self._sampling = sampling
         self._warn = warn
 
     def observe(self, window: PlannedWindow, run: RunSessions) -> WaitWindow:
-        """Observe a contender's sessions while `run` lets them carry out operations.
+        """Observe a contender's sessions while `run` executes operations.
 
         Raises:
             TargetError: the server fails.
         """
         contender, sessions = window.contender, SessionSampler(window.serving)
-        told = contender.family.waits(contender.server.site)
+        sources = contender.family.waits(contender.server.site)
         syncs = _sync_totals(contender)
         with ThreadPoolExecutor(1) as pool:
-            # The first is read last before the operations, and first after them.
-            readings = [self._begin(window, each, pool) for each in reversed(told)][::-1]
+            # The first source is read last before the operations, and first after them.
+            readings = [self._begin(window, each, pool) for each in reversed(sources)][::-1]
             with sessions:
                 ran = run(Stop(seconds=window.seconds))
             seen = known(read(ran) for read in readings)
-        contender.refuse_fatal_errors(ran.errors, "operations that were observed")
+        contender.refuse_fatal_errors(ran.errors, "observed operations")
         return WaitWindow(
             place=window.place,
             operations=ran.operations,
@@ -101,31 +102,31 @@ class Observer:
         )
 
     def _begin(
-        self, window: PlannedWindow, told: SampledWaits | TotalledWaits, pool: ThreadPoolExecutor
+        self, window: PlannedWindow, source: SampledWaits | TotalledWaits, pool: ThreadPoolExecutor
     ) -> Callable[[Ran], SeenWaits | None]:
-        """Read what a server tells before a window, or begin to sample; return what reads the rest.
+        """Read a source before a window, or begin to sample; return a function for the rest.
 
-        That returns None if the server does not know the question.
+        The function returns None if the server does not support the query.
         """
-        if isinstance(told, SampledWaits):
+        if isinstance(source, SampledWaits):
             target, length = window.contender.target, window.seconds + _CONNECTING
-            (statement,) = told.sessions.statements
+            (statement,) = source.sessions.statements
             sampling = pool.submit(self._sampling.sample, target, statement, _EVERY, length)
             time.sleep(_CONNECTING)
 
             def samples(ran: Ran) -> SeenWaits | None:
-                results = self._if_told(window, sampling.result)
+                results = self._try(window, sampling.result)
                 if results is None:
                     return None
-                samples = [told.sessions.read([result.rows]) for result in results]
+                samples = [source.sessions.read([result.rows]) for result in results]
                 end = ran.started + ran.seconds
                 inside = [[x for x in sample if ran.started <= x.at <= end] for sample in samples]
-                return seen_in_samples(told.source, inside, window.serving, ran.seconds)
+                return seen_in_samples(source.source, inside, window.serving, ran.seconds)
 
             return samples
 
         def read() -> list[Wait] | None:
-            return self._if_told(window, lambda: self._asked(window, told.totals))
+            return self._try(window, lambda: self._asked(window, source.totals))
 
         before = read()
 
@@ -134,8 +135,8 @@ class Observer:
             after = read()
             if before is None or after is None:
                 return None
-            events = [] if window.place.repeat else self._asked(window, told.events)
-            return SeenWaits(told.source, waits=waits_between(before, after), known=events)
+            events = [] if window.place.repeat else self._asked(window, source.events)
+            return SeenWaits(source.source, waits=waits_between(before, after), known=events)
 
         return totals
 
@@ -143,11 +144,11 @@ class Observer:
         answers = self._driver.sql(window.contender.target, query.statements)
         return query.read([answer.rows for answer in answers])
 
-    def _if_told(self, window: PlannedWindow, ask: Callable[[], _Answer]) -> _Answer | None:
-        """Return what a server answers; None, and a warning, where it does not know the question.
+    def _try(self, window: PlannedWindow, ask: Callable[[], _Answer]) -> _Answer | None:
+        """Return a server's answer; None, with a warning, if it does not support the query.
 
         Raises:
-            TargetError: it cannot be asked.
+            TargetError: the connection failed.
         """
         try:
             return ask()
@@ -155,12 +156,12 @@ class Observer:
             if error.kind == "connection":
                 raise
             name = window.contender.name
-            self._warn(f"{name} does not tell all that its sessions wait for: {error}")
+            self._warn(f"{name} does not report all waits of its sessions: {error}")
             return None
 
 
 def waits_between(before: Iterable[Wait], after: Iterable[Wait]) -> list[Wait]:
-    """Return what was added to the totals; without events of which there were none."""
+    """Return the increase of the totals, without unchanged events."""
     earlier = {wait.event: wait for wait in before}
     waits = []
     for wait in after:
@@ -177,10 +178,10 @@ def seen_in_samples(
     serving: Sequence[int],
     seconds: Second,
 ) -> SeenWaits:
-    """Return the time of each event: its share of the samples, of the time of all sessions.
+    """Return the time of each event: its share of the samples times the time of all sessions.
 
-    Each sample has all sessions; those of processes that are not `serving` are left out, unless
-    these are unknown.
+    Each sample has all sessions; only sessions of processes in `serving` count, unless these are
+    unknown.
     """
     own = set(serving)
     kept = [
@@ -209,7 +210,7 @@ def seen_in_samples(
 
 
 def _blockers(samples: Iterable[Mapping[int, SessionSample]]) -> Iterable[str]:
-    """Yield what the session did that each waiting one waited for in the end."""
+    """Yield, for each waiting session, the activity of the session that blocks it in the end."""
     for sample in samples:
         for each in sample.values():
             if each.blockers:
@@ -223,7 +224,7 @@ def _blockers(samples: Iterable[Mapping[int, SessionSample]]) -> Iterable[str]:
 def _head_of_queue(
     waiting: SessionSample, sample: Mapping[int, SessionSample]
 ) -> SessionSample | None:
-    """Return the session that holds up the others; None where the sample lacks it."""
+    """Return the session at the head of the queue; None if the sample lacks it."""
     seen: set[int] = set()
     current: SessionSample | None = waiting
     while current is not None and current.blockers and current.process not in seen:
@@ -233,7 +234,7 @@ def _head_of_queue(
 
 
 def _sync_totals(contender: RunningContender) -> dict[str, Syncs] | None:
-    """Return the totals of the waits for the disk; None where nothing counts them."""
+    """Return the totals of the waits for the disk; None if they are not counted."""
     syncs = contender.instance.syncs
     try:
         return None if syncs is None or not syncs.attached else syncs.totals()
@@ -256,7 +257,7 @@ def _syncs_between(
 INCARNATIONS = 2
 """Starts of each server."""
 REPEATS = 6
-"""Windows of a step on one contender in one incarnation."""
+"""Windows of a step on one contender in one start."""
 _SECONDS: Second = 0.5
 """Length of a window."""
 
@@ -264,7 +265,7 @@ _SECONDS: Second = 0.5
 class Waits(Pass[OpenTest]):
     """Observes the waits of every contender in every step.
 
-    It is the last pass: a server keeps its instruments until Slowdust ends.
+    It is the last pass: a server keeps its instrumentation until Slowdust exits.
     """
 
     subject = "observing the waits"
@@ -272,7 +273,7 @@ class Waits(Pass[OpenTest]):
     def __init__(
         self, experiment: OpenExperiment, starts: int = INCARNATIONS, repeats: int = REPEATS
     ) -> None:
-        """Observe `repeats` windows in each of so many starts of the servers."""
+        """Observe `repeats` windows in each of `starts` starts of the servers."""
         super().__init__(experiment)
         self.tests = SlicedTests(experiment)
         self._starts = starts
@@ -280,7 +281,7 @@ class Waits(Pass[OpenTest]):
         self._observer: Observer
 
     def missing(self) -> Starts:
-        """Yield the starts in which a step lacks its last window."""
+        """Yield the starts that lack the last window of any step."""
         if not self.announced.allows(self.announced.following.waits):
             return
         observed = with_lasting_sessions(self.journal.steps, "waits", self.contenders.warn)
@@ -292,7 +293,7 @@ class Waits(Pass[OpenTest]):
                 driver = self.contenders.driver
                 with driver.another() as sampling:
                     self._observer = Observer(driver, sampling, self.contenders.warn)
-                    yield Start(number, turns_of(self.journal.steps, due))
+                    yield Start(number, plan_turns(self.journal.steps, due))
 
     def observe(self, test: OpenTest) -> None:
         self.view.phase(f"observing the waits of {test.step.test.name}")
@@ -306,10 +307,10 @@ class Waits(Pass[OpenTest]):
         try:
             contender.instance.observe_waits()
         except SlowdustError as error:
-            self.contenders.warn(f"The calls of fsync are not timed: {error}")
+            self.contenders.warn(f"Calls of fsync are not timed: {error}")
 
     def _done(self, step: PlannedStep, start: int) -> set[str]:
-        """Return the contenders that have the last window of a step after a start."""
+        """Return the contenders that have the last window of a step in a start."""
         return {
             window.place.contender
             for window in self.journal.waits
@@ -325,13 +326,6 @@ class Waits(Pass[OpenTest]):
         contender: RunningContender,
         run: RunAtRate,
     ) -> None:
-        place = WaitPlace(
-            benchmark=test.step.test.benchmark,
-            test=test.step.test.name,
-            clients=test.step.clients,
-            contender=contender.name,
-            incarnation=test.start,
-            repeat=repeat,
-        )
+        place = test.step.window_place(contender.name, test.start, repeat)
         planned = PlannedWindow(place, contender, test.serving(contender), seconds)
         self.journal.add_waits(self._observer.observe(planned, run))

@@ -1,4 +1,4 @@
-"""The starts of servers that are counted, the steps of each, and the time for all of them."""
+"""The starts for counting, the steps of each start, and their common time limit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from slowdust.analysis.results.failures import fails, failures_of
+from slowdust.analysis.results.failures import count_failures, fails
 from slowdust.analysis.work import counts_by_step, undecided_steps
 from slowdust.benchmarks.model import Test
 from slowdust.experiment.clock import MACHINE, Clock
@@ -25,17 +25,17 @@ from slowdust.units import Second
 T = TypeVar("T")
 
 STARTS = 2
-"""Starts of each server: what memory it gets, and where, moves instructions a little, too."""
+"""Starts of each server: the amount and place of its memory changes instructions a little."""
 MOST_STARTS = 5
-"""Starts for steps that fewer do not decide."""
+"""Starts for steps that fewer starts do not decide."""
 PATIENCE: Second = 120.0
-"""Time in which starts beyond the first ones begin; as much as those took, if that is longer."""
+"""Time for additional starts to begin, or as long as the first ones took, if that is longer."""
 
 
 def counted_steps(spec: Spec) -> list[PlannedStep]:
-    """Return the steps that are counted, with one client.
+    """Return the counted steps, with one client.
 
-    Those that use up rows come last, so that all others see the same number of rows.
+    Steps that use up rows come last, so that all others see the same number of rows.
     """
     sequence = spec.configured_benchmark().sequence(spec.chosen_tests(), [1])
     steps = [PlannedStep(test, clients) for test, clients in sequence if is_counted(test, clients)]
@@ -43,14 +43,14 @@ def counted_steps(spec: Spec) -> list[PlannedStep]:
 
 
 def is_counted(test: Test, clients: int) -> bool:
-    """Return whether a test can be counted: one client has one session, and works alone."""
+    """Return whether a test can be counted: it needs one client, one session and no load."""
     return test.countable and not test.reconnects and clients == 1 and test.beside is None
 
 
 def failing_tests(journal: Journal) -> set[tuple[str, str]]:
-    """Return contender and test of which so many timed operations failed that work says nothing.
+    """Return the contenders and tests with too many failed timed operations to compare work.
 
-    One client, which counting has, may succeed where some of many fail.
+    Counting has one client, which may succeed even if some of many clients fail.
     """
     failing = set()
     for step in journal.steps:
@@ -58,28 +58,28 @@ def failing_tests(journal: Journal) -> set[tuple[str, str]]:
         for record in step.slices:
             by_contender[record.place.contender].append(record)
         for contender, slices in by_contender.items():
-            failures = failures_of(slices)
+            failures = count_failures(slices)
             if failures and (failures.wholly or (step.clients == 1 and fails(failures))):
                 failing.add((contender, step.test.name))
     return failing
 
 
 LEAST: Second = 60.0
-"""Shortest budget by default: two starts under valgrind and a few tests of the fastest server."""
+"""Shortest default budget: two starts under valgrind and a few tests of the fastest server."""
 _CUT_FROM = 1.1
-"""Multiple of the budget from which what is still being counted is ended."""
+"""Multiple of the budget after which running counts are cut off."""
 
 Expected = Callable[[PlannedStep], Second]
-"""Returns how long the counting of a step takes after one start, on all contenders together."""
+"""Returns the duration of counting a step after one start, on all contenders together."""
 
 
 def usual_budget(timed: Second) -> Second:
-    """Return how long counting may take unless it is said: as long as what was timed."""
+    """Return the default time limit of counting: as long as the timed part."""
     return max(LEAST, timed)
 
 
 class CountBudget:
-    """A wall-clock budget from now on."""
+    """A wall-clock budget that begins now."""
 
     def __init__(self, seconds: Second, clock: Clock = MACHINE) -> None:
         self.seconds = seconds
@@ -88,25 +88,25 @@ class CountBudget:
         self._expected: Second = 0.0
         self._took: Second = 0.0
         self.exceeded = False
-        """Whether something was not counted for want of time."""
+        """Whether counts were skipped for lack of time."""
 
     @property
     def left(self) -> Second:
-        """Seconds until it is spent; negative from then on."""
+        """Seconds until it is spent; negative afterwards."""
         return self.seconds - (self._clock.monotonic() - self._begun)
 
     @property
     def is_overdue(self) -> bool:
-        """Whether what is being counted has to end."""
+        """Whether running counts have to be cut off."""
         return self.left < (1 - _CUT_FROM) * self.seconds
 
     def note(self, expected: Second, took: Second) -> None:
-        """Note how long a step took that was expected to take a while."""
+        """Record a step's expected and actual duration."""
         self._expected += expected
         self._took += took
 
     def allows(self, expected: Second) -> bool:
-        """Return whether there is time for what is expected to take so long."""
+        """Return whether there is time for something with this expected duration."""
         if expected * self._slower <= self.left:
             return True
         self.exceeded = True
@@ -114,11 +114,11 @@ class CountBudget:
 
     @property
     def _slower(self) -> float:
-        """How many times as long as expected steps have taken so far."""
+        """The ratio of actual to expected durations so far."""
         return self._took / self._expected if self._expected else 1.0
 
     def fitting(self, steps: Sequence[PlannedStep], expected: Expected) -> list[PlannedStep]:
-        """Return those of the steps that there is time for, in their order: as many as possible."""
+        """Return as many of the steps as there is time for, in their order."""
         left = self.left
         chosen = []
         for step in sorted(steps, key=expected):
@@ -132,7 +132,7 @@ class CountBudget:
 
 
 def count_budget(experiment: OpenExperiment) -> CountBudget:
-    """Return the budget of an experiment's counting, which begins now."""
+    """Return the budget of an experiment's counting, beginning now."""
     usual = min(
         usual_budget(max(experiment.timed, experiment.journal.spent)), experiment.announced.room
     )
@@ -140,29 +140,29 @@ def count_budget(experiment: OpenExperiment) -> CountBudget:
 
 
 def advised(needed: Second, had: Second) -> Second:
-    """Return a budget for what is expected to take a time beside starting: whole minutes.
+    """Return a sufficient budget in whole minutes, for counts that take `needed` after starting.
 
-    It is more than what was `had`, which did not suffice.
+    It is larger than `had`, which was too small.
     """
     return 60.0 * math.ceil(max(LEAST + 1.5 * needed, 2 * had) / 60)
 
 
 class WorkCounts(Pass[T]):
-    """Counts the work of every contender in every step; a step that cannot be counted is a warning.
+    """Counts the work of every contender in every step; a failure of a step is a warning.
 
-    Steps for which there is no time are left out, and named.
+    Steps that there is no time for are skipped and reported.
     """
 
     subject = "counting the work"
     budget: CountBudget
-    """The time that it may take, from its first start on."""
+    """The time limit, from the first start on."""
     steps: Sequence[PlannedStep]
-    """All steps that can be counted, in their order."""
+    """All countable steps, in order."""
 
     def __init__(self, experiment: OpenExperiment) -> None:
         super().__init__(experiment)
         self.failed: set[tuple[str, str]] = set()
-        """Contender and test that failed, in the timed part or since: they would again."""
+        """Contender and test that failed, in the timed part or since, and would fail again."""
 
     @abstractmethod
     def repeats(self, step: PlannedStep) -> int:
@@ -170,18 +170,18 @@ class WorkCounts(Pass[T]):
 
     @abstractmethod
     def expected(self, step: PlannedStep) -> Second:
-        """Return how long a step takes after one start, on a contender as slow as the slowest."""
+        """Return the duration of a step after one start, on the slowest contender."""
 
     @abstractmethod
-    def start(self, number: int, lacking: Mapping[str, Sequence[PlannedStep]]) -> Start:
-        """Return the start in which each contender is counted in what it lacks."""
+    def start(self, number: int, missing: Mapping[str, Sequence[PlannedStep]]) -> Start:
+        """Return the start that counts each contender's missing steps."""
 
     def plan(self, time_of_each: Second) -> None:
-        """Choose what is counted of steps, so that each takes no longer if that is possible."""
+        """Choose windows for the steps, so that each takes at most `time_of_each` if possible."""
         del time_of_each
 
     def missing(self) -> Starts:
-        """Yield the starts after which contenders lack counts, as long as there is time."""
+        """Yield the starts with missing counts, as long as there is time."""
         if self.announced.ended_early:
             return
         self.budget = count_budget(self.experiment)
@@ -192,15 +192,15 @@ class WorkCounts(Pass[T]):
         while steps := self._fitting(tried):
             tried += steps
             for number, of_start in self._planned(steps):
-                lacking = self._lacking(number, of_start)
-                if lacking and self.budget.allows(0.0):
-                    yield self.start(number, lacking)
-        self._tell_what_is_left_out()
+                missing = self._missing(number, of_start)
+                if missing and self.budget.allows(0.0):
+                    yield self.start(number, missing)
+        self._report_skipped()
 
     def _planned(self, steps: Sequence[PlannedStep]) -> Iterator[tuple[int, list[PlannedStep]]]:
-        """Yield the number of each start and its steps: all at first, then those still undecided.
+        """Yield the number of each start and its steps: all at first, then the undecided ones.
 
-        Those begin only where the rest of the time is as long as one start took.
+        Additional starts need at least as much remaining time as one start took.
         """
         clock = self.experiment.clock
         begun = clock.monotonic()
@@ -225,16 +225,16 @@ class WorkCounts(Pass[T]):
             yield number, again
 
     def _fitting(self, tried: Sequence[PlannedStep]) -> list[PlannedStep]:
-        """Return the steps to count next: those that are missing and that there is time for."""
+        """Return the steps to count next: missing ones that there is time for."""
         missing = [
             step
             for step in self.steps
             if step not in tried
-            and any(self._lacking(start, [step]) for start in range(1, STARTS + 1))
+            and any(self._missing(start, [step]) for start in range(1, STARTS + 1))
         ]
         return self.budget.fitting(missing, self.expected)
 
-    def _tell_what_is_left_out(self) -> None:
+    def _report_skipped(self) -> None:
         if not self.budget.exceeded:
             return
         counted = {(each.place.contender, each.place.test) for each in self.journal.counts}
@@ -254,18 +254,18 @@ class WorkCounts(Pass[T]):
             )
         )
 
-    def _lacking(
+    def _missing(
         self, start: int, steps: Sequence[PlannedStep]
     ) -> dict[str, Sequence[PlannedStep]]:
-        """Return contender -> the steps of which it lacks a repeat after a start, and may have it.
+        """Return contender -> the steps whose last repeat after a start is missing, if countable.
 
-        Nothing where the base is no more.
+        Empty if the base has failed.
         """
         if self.contenders.all[0].failed is not None:
             return {}
         places = [each.place for each in self.journal.counts if each.place.incarnation == start]
         counted = {(place.contender, place.test, place.repeat) for place in places}
-        lacking = {
+        missing = {
             name: [
                 step
                 for step in steps
@@ -274,16 +274,16 @@ class WorkCounts(Pass[T]):
             ]
             for name in self._names
         }
-        return {name: missing for name, missing in lacking.items() if missing}
+        return {name: own for name, own in missing.items() if own}
 
     @property
     def _names(self) -> list[str]:
         return [contender.name for contender in self.contenders.running()]
 
     def countable(self, contender: str, step: PlannedStep) -> bool:
-        """Return whether both a contender and the base have a step, and did not fail in it."""
+        """Return whether a contender and the base both support a step and did not fail in it."""
         names = (contender, self.contenders.names[0])
-        having = {each.name for each in self.contenders.having(step.test)}
-        return having.issuperset(names) and not any(
+        supporting = {each.name for each in self.contenders.supporting(step.test)}
+        return supporting.issuperset(names) and not any(
             (name, step.test.name) in self.failed for name in names
         )

@@ -1,4 +1,4 @@
-"""A workload tried out on a real server: each transaction is executed a few times."""
+"""A trial of a workload on a real server: each transaction is executed a few times."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from slowdust.experiment.engine.schedule import Start
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.journal import open_journal
 from slowdust.experiment.local_lab import LocalLab
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from slowdust.located_errors import Keys, in_options
@@ -47,7 +47,7 @@ from slowdust.workloads.workload import Workload
 OPERATIONS = 100
 """Executions of each transaction, unless they take too long."""
 LONGEST: Second = 10.0
-"""Time after which no execution of a transaction begins."""
+"""Time limit after which no execution of a transaction begins."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,16 @@ class Tried:
     transaction: str
     operations: int
     rows: float
-    """Rows that its statements returned or changed, per operation."""
+    """Rows returned or changed by its statements, per operation."""
     errors: dict[str, int]
-    """State of the server's error, or what was wrong with a result -> how often."""
+    """State of the server's error, or a result's defect -> count."""
 
 
 def trial_spec(benchmark: OwnBenchmark, contender: str) -> Spec:
     """Return the specification of a trial.
 
     Raises:
-        UsageError: the contender is unknown, or the workload is not written for its DBMS.
+        UsageError: the contender is unknown, or the workload does not support its DBMS.
     """
     name = f"check-{datetime.now():%Y%m%d-%H%M%S}"
     return parse_spec({"name": name, "contenders": [contender], "workload": benchmark}, in_options)
@@ -77,12 +77,12 @@ def try_out(benchmark: OwnBenchmark, spec: Spec, lab: LocalLab) -> list[Tried]:
     """Load the tables, prepare each statement, and execute each transaction of each test.
 
     Raises:
-        UsageError: the server refuses tables or statements: a line for each.
+        UsageError: the server rejects tables or statements; one line for each.
     """
     with temporary_folder() as results:
         experiment = Experiment.create(spec, results)
         with lab.servers(experiment) as (writer, contenders, view):
-            journal = open_journal(spec, writer, contenders, view, method_of_slices(spec))
+            journal = open_journal(spec, writer, contenders, view, make_slice_method(spec))
             opened = OpenExperiment(spec, contenders, journal, view, Announced(view))
             trial = WorkloadTrial(opened, benchmark)
             measure(opened, [trial])
@@ -90,7 +90,7 @@ def try_out(benchmark: OwnBenchmark, spec: Spec, lab: LocalLab) -> list[Tried]:
 
 
 class _Servers(Tests[PlannedStep], Lane[PlannedStep]):
-    """Servers without tables: the pass loads them, to explain what a server refuses."""
+    """Servers without tables: the pass itself loads them, to explain errors."""
 
     def __init__(self, contenders: Contenders) -> None:
         self._contenders = contenders
@@ -139,7 +139,7 @@ class WorkloadTrial(Pass[PlannedStep]):
             ran = self._driver.run(name, Stop(seconds=LONGEST, positions=[OPERATIONS]))
             self._driver.close(name)
             rows = ran.rows / max(1, ran.operations)
-            (done,) = ran.positions  # those that failed, too
+            (done,) = ran.positions  # including failed ones
             self.tried.append(Tried(name, transaction.name, done, rows, ran.errors))
 
     def _data(self, whole: Described) -> Data:
@@ -154,7 +154,7 @@ class WorkloadTrial(Pass[PlannedStep]):
     def _explain(
         self, refused: TargetError, contender: RunningContender, whole: Described
     ) -> NoReturn:
-        """Raise the error of a load with the place of what the server refuses."""
+        """Raise the error of a load, with the place of the rejected table or statement."""
         if refused.kind != "server":
             raise refused
         wrong: list[tuple[Keys, TargetError]] = []
@@ -162,7 +162,7 @@ class WorkloadTrial(Pass[PlannedStep]):
             try:
                 self._driver.sql(contender.target, [text])
             except TargetError as error:
-                # Others are refused because they were executed before.
+                # Other statements fail because they were executed before.
                 if str(error) == str(refused):
                     wrong.append((("before", contender.target.dbms, place), error))
         for name in [] if wrong else whole.names:
@@ -172,7 +172,7 @@ class WorkloadTrial(Pass[PlannedStep]):
         self._refuse(wrong)
 
     def _wrong_in(self, table: str, contender: RunningContender) -> list[tuple[Keys, TargetError]]:
-        """Return the keys and the error of what the server refuses of a table, if it does."""
+        """Return the keys and error of the part of a table that the server rejects, if any."""
 
         def refused(indexes: int) -> TargetError | None:
             data = self._data(_OneTable(self._workload, table, indexes))
@@ -192,7 +192,7 @@ class WorkloadTrial(Pass[PlannedStep]):
         return []
 
     def _refuse_unprepared(self, contender: RunningContender) -> None:
-        """Refuse statements that the server does not prepare."""
+        """Refuse statements that the server cannot prepare."""
         alone = _statements_alone(self._workload)
         data = self._data(DescribedWorkload(alone))
         refused: dict[str, TargetError] = {}
@@ -209,7 +209,7 @@ class WorkloadTrial(Pass[PlannedStep]):
 
 
 class _OneTransaction(DescribedWorkload):
-    """A workload whose tests have one of their transactions each."""
+    """A workload whose tests have only one of their transactions each."""
 
     def __init__(self, workload: Workload, place: int) -> None:
         super().__init__(workload)
@@ -221,7 +221,7 @@ class _OneTransaction(DescribedWorkload):
 
 
 class _OneTable(DescribedWorkload):
-    """A workload with one of its tables and some of its indexes, without statements before it."""
+    """A workload with one of its tables, some of its indexes, and no statements before loading."""
 
     def __init__(self, workload: Workload, name: str, indexes: int) -> None:
         super().__init__(workload)
@@ -239,7 +239,7 @@ class _OneTable(DescribedWorkload):
 
 
 def _statements_alone(workload: Workload) -> Workload:
-    """Return the workload with a test for each statement, and for each transaction that has it."""
+    """Return the workload with one test for each statement of each transaction."""
     tests: dict[str, TestTable] = {}
     for test in workload.file.tests:
         for transaction in workload.transactions(test):

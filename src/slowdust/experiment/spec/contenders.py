@@ -1,12 +1,12 @@
 """The contenders of an experiment: their names, the matrices that vary them, and their plan.
 
 A name is `DBMS@VERSION[/ENGINE][:CONFIG][+ENV...]`, `DIRECTORY[:CONFIG][+ENV...]`, or the URL of a
-server that runs already. A VERSION that is compiled, `git:REF`, `source:PATH` or one of SQLite, may
-be followed by the name of a set of compiler flags: `+o3`.
+running server. If VERSION is compiled (`git:REF`, `source:PATH` or a version of SQLite), the name
+of a set of compiler flags may follow: `+o3`.
 
 An axis of a matrix is named after what it varies: a setting of the server, or a part of the
 contender (`engine`, `config`, `flags`, `environment`). Its points are a list of values, or a table
-of named points that vary several things at once:
+of named points that vary several settings or parts together:
 
     [matrix]
     innodb_doublewrite = ["OFF", "ON"]
@@ -45,19 +45,19 @@ _NAMED = re.compile(
     rf"{_CONFIG}(?P<environment>(?:\+[^+|\s]+)*)"
 )
 _SURE_ENVIRONMENT = rf"\+(?:{'|'.join(ALLOCATORS)}|[A-Za-z_][A-Za-z0-9_]*=[^+|\s]*)"
-"""Environments of a directory, in whose name a '+' may be too."""
+"""Recognized environments of a directory, because its name may contain a '+', too."""
 _DIRECTORY = re.compile(
     rf"(?P<directory>[~./][^:]*?){_CONFIG}(?P<environment>(?:{_SURE_ENVIRONMENT})*)"
 )
 ENGINE_OF_A_DIRECTORY = (
-    "a directory has its default engine; give it a name by `slowdust builds add NAME DIRECTORY` "
-    "and write DBMS@NAME/ENGINE"
+    "a directory is started with its default engine; to choose another one, register it with "
+    "`slowdust builds add NAME DIRECTORY` and write DBMS@NAME/ENGINE"
 )
 
 
 @dataclass(frozen=True)
 class ContenderName:
-    """A contender as the user wrote it, taken apart.
+    """A contender's name in parts.
 
     Either `dbms` and `version`, or `directory`, or `url` is set.
     """
@@ -67,12 +67,12 @@ class ContenderName:
     version: str | None = None
     directory: Path | None = None
     url: ServerUrl | None = None
-    """The address of a server that runs already."""
+    """The address of a running server."""
     engine: str | None = None
     config: str | None = None
     """The name of its configuration; None for the benchmark's."""
     flags: str | None = None
-    """The name of the set of flags with which it is compiled; None for the default."""
+    """The name of its set of compiler flags; None for the default."""
     environment: Environment = field(default_factory=Environment)
 
     @property
@@ -86,7 +86,7 @@ class ContenderName:
         return "".join((build, engine, config, *(f"+{part}" for part in additions)))
 
     def at_version(self, version: str | None) -> str:
-        """Return the name as written, with a version: `postgres@17` becomes `postgres@17.10`."""
+        """Return the name as written, with another version: `postgres@17` -> `postgres@17.10`."""
         if self.url is not None:
             return self.url.text
         if version is None or self.directory is not None:
@@ -94,7 +94,7 @@ class ContenderName:
         return self.written.replace(f"@{self.version}", f"@{version}", 1)
 
     def at_absolute_path(self) -> ContenderName:
-        """Return the name with its directory of binaries or sources wherever one is then."""
+        """Return the name with an absolute path to its directory of binaries or sources."""
         if self.directory is not None:
             return replace(self, directory=self.directory.absolute())
         if self.version is not None and self.version.startswith(DIRECTORY):
@@ -105,8 +105,8 @@ class ContenderName:
     def with_parts(self, parts: Mapping[str, str]) -> ContenderName:
         """Return the name with an `engine`, `config`, `flags` or `environment` that it leaves open.
 
-        A part that is empty stays open. Raises UsageError for a part that the name has already, for
-        the engine of a directory, and for flags of what is not compiled.
+        An empty part stays open. Raises UsageError for a part that the name sets already, for the
+        engine of a directory, and for flags of a build that is not compiled.
         """
         own = {
             "engine": self.engine,
@@ -115,10 +115,12 @@ class ContenderName:
             "environment": self.environment.written,
         }
         if self.url is not None and any(parts.values()):
-            raise UsageError(f"'{self.url.text}' runs already: its build and engine cannot vary")
+            raise UsageError(f"'{self.url.text}' is a running server: a matrix cannot vary it")
         for part in parts:
             if own[part]:
-                raise UsageError(f"'{self.written}' names its {part} already, which is to vary")
+                raise UsageError(
+                    f"'{self.written}' sets its {part} already, but the matrix varies it"
+                )
         if self.directory is not None and parts.get("engine"):
             raise UsageError(f"'{self.written}': {ENGINE_OF_A_DIRECTORY}")
         varied = replace(
@@ -135,10 +137,10 @@ class ContenderName:
 
 
 def parse_contender(written: str) -> ContenderName:
-    """Take a contender apart.
+    """Parse the name of a contender.
 
     Raises:
-        UsageError: it is malformed, or of a kind that this version cannot run.
+        UsageError: it is malformed, or this version cannot run it.
     """
     if is_url(written):
         return ContenderName(written, url=parse_url(written))
@@ -153,7 +155,7 @@ def parse_contender(written: str) -> ContenderName:
     if named is None:
         raise UsageError(
             f"'{written}' is not a contender: write DBMS@VERSION[/ENGINE][:CONFIG][+ENV...], for "
-            f"example postgres@17.6, or a directory with binaries (./build)"
+            f"example postgres@17.6, or a directory of binaries (./build)"
         )
     version, engine = named["version"], named["engine"]
     additions = named["environment"]
@@ -177,13 +179,13 @@ def parse_contender(written: str) -> ContenderName:
 
 
 def _without_engine(source: str) -> tuple[str, str | None]:
-    """Return a source's version and engine; a ref or path may have '/' too."""
+    """Return a source's version and engine; a ref or path may contain '/', too."""
     version, slash, last = source.rpartition("/")
     return (version, last) if slash and last in engine_names() else (source, None)
 
 
 def _without_flags(additions: str) -> tuple[str | None, str]:
-    """Return the set of flags, and the rest of what follows a name: ('o3', '+jemalloc')."""
+    """Return the set of flags, and the other additions to a name: ('o3', '+jemalloc')."""
     _, *parts = additions.split("+")
     flags = [part for part in parts if part in FLAG_SETS]
     others = [part for part in parts if part not in FLAG_SETS]
@@ -204,7 +206,7 @@ def _checked_flags(name: ContenderName, flags: str | None) -> str | None:
     is_compiled = name.dbms is not None and amalgamation.is_compiled(name.dbms)
     if not is_compiled and (name.version is None or not is_source(name.version)):
         raise UsageError(
-            f"'{name.written}' is not compiled here, so it cannot have the flags {flags}: write "
+            f"'{name.written}' is not compiled by Slowdust, so flags {flags} do not apply: write "
             "DBMS@git:REF or DBMS@source:PATH"
         )
     return flag_set(flags).name
@@ -218,7 +220,7 @@ def _environment(written: str, text: str) -> Environment:
 
 
 def distinct(names: list[str]) -> list[str]:
-    """Return the names with `#2`, `#3` behind repeated ones, so that A/A comparisons work."""
+    """Return the names with `#2`, `#3` appended to repeated ones, for A/A comparisons."""
     result: list[str] = []
     for name in names:
         number = 1
@@ -231,10 +233,10 @@ def distinct(names: list[str]) -> list[str]:
 
 
 MOST_COMBINATIONS = 64
-"""Contenders from which on a matrix is taken for a mistake: all are up side by side."""
+"""Most contenders of a matrix: all of them run side by side."""
 
 PARTS = ("engine", "config", "flags", "environment")
-"""The parts of a contender that an axis can vary beside settings of its server."""
+"""The parts of a contender that an axis can vary, in addition to settings of its server."""
 
 
 _Value = TypeVar("_Value")
@@ -251,7 +253,7 @@ _Setting = Annotated[str, BeforeValidator(_setting_text)]
 
 
 def _distinct_names(items: Iterable[tuple[str, _Value]]) -> dict[str, _Value]:
-    """Return the items by name; ValueError when a name is there twice."""
+    """Return the items by name; ValueError if a name is repeated."""
     result: dict[str, _Value] = {}
     for name, value in items:
         if name in result:
@@ -268,11 +270,11 @@ Settings = Annotated[
         )
     ),
 ]
-"""Settings by name, each spelled in one way, so that what fixes and what varies it is compared."""
+"""Settings by normalized name, so that fixed and varied settings can be compared."""
 
 
 def _normal_axis(value: object) -> object:
-    """Return a list of values as points that vary nothing but the axis, still without a key."""
+    """Convert the scalars of a list to text, and refuse repeated values and empty axes."""
     if isinstance(value, list):
         labels = [_setting_text(item) for item in value]
         if not all(isinstance(label, str) for label in labels):
@@ -297,7 +299,7 @@ Matrix = Annotated[
         )
     ),
 ]
-"""Axes by name; those that are settings are spelled in one way, names of tables are the user's."""
+"""Axes by name; names of settings are normalized, names of tables are the user's."""
 
 
 @dataclass(frozen=True)
@@ -307,14 +309,14 @@ class Combination:
     settings: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    """Axis -> the point as a name says it; an axis of a part has none: the part is in the name."""
+    """Axis -> the point's label; an axis of a part has none, because the name shows the part."""
 
 
 def combinations(matrix: Matrix) -> list[Combination]:
     """Return the cross product, the last axis varying fastest; without axes one empty combination.
 
     Raises:
-        ValueError: two axes vary the same, or there are more than `MOST_COMBINATIONS`.
+        ValueError: two axes vary the same thing, or there are more than `MOST_COMBINATIONS`.
     """
     count = 1
     for axis in matrix.values():
@@ -322,20 +324,20 @@ def combinations(matrix: Matrix) -> list[Combination]:
     check_number(count)
     names = short_axis_names(list(matrix))
     choices = [_points(key, axis, names[key]) for key, axis in matrix.items()]
-    return [_together(points) for points in itertools.product(*choices)]
+    return [_merge_points(points) for points in itertools.product(*choices)]
 
 
 def check_number(count: int) -> None:
-    """Raise ValueError for more contenders than anybody means, `MOST_COMBINATIONS`."""
+    """Raise ValueError for more than `MOST_COMBINATIONS` contenders."""
     if count > MOST_COMBINATIONS:
         raise ValueError(
-            f"the matrix makes {count:,} contenders, all of them up side by side: "
-            f"at most {MOST_COMBINATIONS} can be"
+            f"the matrix has {count:,} contenders, which run side by side: "
+            f"at most {MOST_COMBINATIONS} are possible"
         )
 
 
 def short_axis_names(axes: Sequence[str]) -> dict[str, str]:
-    """Return axis -> its name without the engine's prefix, where that leaves the names apart."""
+    """Return axis -> its name without the engine's prefix, unless names become equal."""
     parts = {axis: axis.partition("_") for axis in axes}
     short = {
         axis: rest if rest and engine in engine_names() else axis
@@ -362,9 +364,9 @@ def _point(varied: Mapping[str, str], labels: Mapping[str, str]) -> Combination:
 
 
 def _point_label(value: str, axis: Iterable[str]) -> str:
-    """Write a word in small letters, as most settings are, where all values stay apart.
+    """Return the value in lower case, as most settings are written, if all values stay distinct.
 
-    What has a digit may have a unit, whose letters say how large it is: it stays as it is.
+    A value with a digit is unchanged: its letters may be a unit, whose case matters.
     """
     if any(character.isdigit() for character in value):
         return value
@@ -372,7 +374,7 @@ def _point_label(value: str, axis: Iterable[str]) -> str:
     return value.lower() if lowered.count(value.lower()) == 1 else value
 
 
-def _together(points: Sequence[Combination]) -> Combination:
+def _merge_points(points: Sequence[Combination]) -> Combination:
     settings: dict[str, str] = {}
     parts: dict[str, str] = {}
     labels: dict[str, str] = {}
@@ -386,7 +388,7 @@ def _together(points: Sequence[Combination]) -> Combination:
 
 
 class ContenderTable(Table):
-    """A contender of the file, with settings and a matrix of its own."""
+    """A contender in the file, with its own settings and matrix."""
 
     contender: str
     name: str | None = Field(None, pattern=r"^[^\s|/][^|]*$")
@@ -397,30 +399,30 @@ class ContenderTable(Table):
 
 @dataclass(frozen=True)
 class PlannedContender:
-    """One contender that is to be run: one combination of its matrices."""
+    """One contender to run: one combination of its matrices."""
 
     name: ContenderName
-    """The name with the parts that a matrix varies."""
+    """The name, including the parts that a matrix varies."""
     alias: str | None
-    """The name that its user gave it."""
+    """The name given by the user."""
     label: str
-    """The values that a matrix gave it: 'doublewrite=off sync_binlog=1'; empty without one."""
+    """The values given by a matrix: 'doublewrite=off sync_binlog=1'; empty without one."""
     set: Mapping[str, str]
     slowed: float | None = None
-    """The share of its throughput that a known delay takes, for a calibration; 0 for a contender
-    that has the delay's library alone, None for one without it."""
+    """The share of its throughput that the injected delay takes, for a calibration; 0 for a
+    contender with the delay's library but no delay, None for one without the library."""
     place: int = field(default=0, compare=False)
-    """The place of its table among the specification's contenders."""
+    """The index of its table in the specification."""
 
     def title(self, version: str | None) -> str:
-        """Return its name in reports, with the version that was found for the one in its name."""
+        """Return its name in reports, with the version that was found."""
         slowed = f"slowed={self.slowed * 100:g}%" if self.slowed else ""
         name = self.alias or self.name.at_version(version)
         return " ".join(filter(None, (name, self.label, slowed)))
 
 
 def as_table(item: object) -> object:
-    """Return a plain name as a table; a directory is kept where it is, whatever is current."""
+    """Return a plain name as a table; paths become absolute, and the written path the alias."""
     table = {"contender": item} if isinstance(item, str) else item
     if not isinstance(table, dict) or not isinstance(table.get("contender"), str):
         return table
@@ -431,7 +433,7 @@ def as_table(item: object) -> object:
     try:
         name = parse_contender(written)
     except UsageError:
-        return table  # refused with its place when all contenders are planned
+        return table  # the error is raised with its place when all contenders are planned
     absolute = name.at_absolute_path()
     if absolute == name:
         return table
@@ -444,12 +446,12 @@ def plan_contenders(
 ) -> list[PlannedContender]:
     """Cross every contender with every combination of `matrix` and its own; the base comes first.
 
-    An axis of a contender's own stands in place of one of `matrix` that has its name. `fixed` are
-    the settings that are the same for all.
+    A contender's own axis replaces the axis of `matrix` with the same name. `fixed` are the
+    settings that are the same for all.
 
     Raises:
-        AtKeysError: a matrix that cannot be crossed, or that varies a setting that is fixed; a
-            malformed contender, or one that names a part which is to vary.
+        AtKeysError: a matrix that cannot be crossed or varies a fixed setting; a malformed
+            contender, or one that sets a part that the matrix varies.
     """
     planned: list[PlannedContender] = []
     for place, table in enumerate(tables):
@@ -462,18 +464,20 @@ def plan_contenders(
 
 
 def check_calibration(planned: Sequence[PlannedContender]) -> None:
-    """Refuse contenders that differ in more than the delays of a calibration.
+    """Refuse contenders that differ in more than the injected delays of a calibration.
 
     Raises:
-        ValueError: some have no delay, the first has one, or they are not one build.
+        ValueError: some have no delay, the first one's is not 0, or the builds differ.
     """
     base = planned[0]
     if any(contender.slowed is None for contender in planned):
-        raise ValueError("slowed: all contenders of a calibration have it, 0 for no delay")
+        raise ValueError("slowed: all contenders of a calibration need it; 0 means no delay")
     if base.slowed != 0:
-        raise ValueError("slowed: the first contender, the base, has to have 0")
+        raise ValueError("slowed: the first contender is the base and must have 0")
     if any((each.name, each.set) != (base.name, base.set) for each in planned):
-        raise ValueError("slowed: the contenders of a calibration are one build with one config")
+        raise ValueError(
+            "slowed: all contenders of a calibration must be one build with one config"
+        )
 
 
 def _crossed(
@@ -482,7 +486,7 @@ def _crossed(
     name = parse_contender(table.contender)
     for combination in crossed:
         if both := sorted({*fixed, *table.set} & combination.settings.keys()):
-            raise ValueError(f"{table.contender}: `set` fixes {both[0]}, which a matrix varies")
+            raise ValueError(f"{table.contender}: `set` fixes {both[0]}, but a matrix varies it")
         parts = combination.parts
         yield PlannedContender(
             name=name.with_parts(parts) if parts else name,
@@ -495,6 +499,6 @@ def _crossed(
 
 
 def _label(combination: Combination, parts: Iterable[str]) -> str:
-    """Name what varies, also the parts where a name of the user's own hides them."""
+    """Return the varied values, including parts that the user's own name does not show."""
     points = [*filter(None, parts), *(f"{axis}={at}" for axis, at in combination.labels.items())]
     return " ".join(re.sub(r"[\s|]+", "_", point) for point in points)

@@ -1,4 +1,4 @@
-"""Specifications from the options of `compare` and `calibrate`, and options of specifications."""
+"""Specifications from the options of `compare` and `calibrate`, and options from specifications."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _PLAIN = (
 
 
 def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) -> Spec:
-    """Return the specification that the options of `compare` mean; None stands for a default.
+    """Return the specification for the options of `compare`; None stands for a default.
 
     Raises:
-        UsageError: naming the option that is wrong.
+        UsageError: names the wrong option.
     """
     with placed(in_options), at("benchmark"):
         benchmark = benchmarks.benchmark(str(options.get("benchmark") or benchmarks.DEFAULT.name))
@@ -49,7 +49,7 @@ def spec_from_options(contenders: Sequence[str], options: Mapping[str, object]) 
     if (rate := options.get("rate")) is not None:
         data["rate"] = {"per_second": rate, "arrivals": options.get("arrivals") or "poisson"}
     elif options.get("arrivals"):
-        raise UsageError("--arrivals needs --rate: it is the distribution of an open loop")
+        raise UsageError("--arrivals needs --rate: it sets the distribution of an open loop")
     settings = options.get("settings")
     if isinstance(settings, Sequence):
         data |= _settings([str(pair) for pair in settings])
@@ -67,16 +67,16 @@ def _name(contenders: Sequence[str]) -> str:
 
 
 def _own_table(benchmark: Benchmark, options: Mapping[str, object]) -> dict[str, object]:
-    """Return the benchmark's own table that the options mean; empty where they say nothing."""
+    """Return the benchmark's own table from the options; empty if none of them is given."""
     own = {option.parameter for option in benchmark.options}
     for option in (option for other in benchmarks.BENCHMARKS.values() for option in other.options):
         shared = option.parameter in own or option.parameter in Spec.model_fields
         if options.get(option.parameter) is not None and not shared:
-            having = [each.name for each in benchmarks.BENCHMARKS.values() if each.has(option)]
-            noun = "benchmark" if len(having) == 1 else "benchmarks"
+            applying = [each.name for each in benchmarks.BENCHMARKS.values() if each.has(option)]
+            noun = "benchmark" if len(applying) == 1 else "benchmarks"
             raise UsageError(
-                f"{option.name} applies only to the {noun} {listing(having, 'and')}: give "
-                f"--benchmark {listing(having, 'or')} too"
+                f"{option.name} applies only to the {noun} {listing(applying, 'and')}: add "
+                f"--benchmark {listing(applying, 'or')}"
             )
     return dict(
         option.item(given)
@@ -86,14 +86,14 @@ def _own_table(benchmark: Benchmark, options: Mapping[str, object]) -> dict[str,
 
 
 def _tests_and_clients(options: Mapping[str, object]) -> dict[str, object]:
-    """Return the keys for --tests and --clients; empty without them."""
+    """Return the keys for --tests and --clients; empty without these options."""
     data: dict[str, object] = {}
     if (written := options.get("tests")) is not None:
         if options.get("suite") is not None:
-            raise UsageError("--tests and --suite both say what to run: give one of them")
+            raise UsageError("--tests and --suite exclude each other: give one of them")
         data["tests"] = split_list(str(written))
         if not data["tests"]:
-            raise UsageError(f"--tests {written}: name a test, see `slowdust tests`")
+            raise UsageError(f"--tests {written}: name at least one test; see `slowdust tests`")
     if (clients := options.get("clients")) is not None:
         levels = data["clients"] = read_numbers("--clients", str(clients))
         if min(levels, default=1) < 1:
@@ -102,7 +102,7 @@ def _tests_and_clients(options: Mapping[str, object]) -> dict[str, object]:
 
 
 def _settings(pairs: Sequence[str]) -> dict[str, object]:
-    """Return the settings of all contenders; one with several values is an axis of the matrix."""
+    """Return the settings of all contenders; a setting with several values becomes an axis."""
     values: dict[str, list[str]] = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
@@ -116,15 +116,15 @@ def _settings(pairs: Sequence[str]) -> dict[str, object]:
 
 
 _WORK = ("tables", "memory", "pool", "seed", "repo")
-"""Keys whose values are typed as they are."""
+"""Keys whose values are typed unchanged."""
 
 
 def work_options(spec: Spec) -> dict[str, str | bool | list[str]] | None:
     """Return the options by parameter, as `command_line` takes them.
 
-    Tests, contenders and the user's own workload are not among them, and neither is what has its
-    default: an experiment has a copy of its workload, and a command names tests of its own. None
-    where a contender has a name or settings of its own, which a command line cannot say.
+    Tests, contenders, the user's own workload and defaults are excluded: an experiment has a copy
+    of its workload, and a command names its own tests. None if a contender has its own name or
+    settings, which a command line cannot express.
     """
     if any(each.name or each.set or each.matrix or each.slowed for each in spec.contenders):
         return None
@@ -156,7 +156,7 @@ def work_options(spec: Spec) -> dict[str, str | bool | list[str]] | None:
 
 
 def _own_value(option: Option, table: Table) -> str | bool | None:
-    """Return the value of a benchmark's own option; None where it is the default."""
+    """Return the value of a benchmark's own option; None for the default."""
     if option.sets is not None:
         key, value = option.sets
         return True if getattr(table, key, None) == value else None
@@ -170,10 +170,10 @@ def _own_value(option: Option, table: Table) -> str | bool | None:
 
 
 SUITE = "quick"
-"""The suite of a calibration that names no tests: five minutes are little for more."""
+"""The suite of a calibration without --tests: five minutes are too short for a larger one."""
 BUDGET = "5m"
 TRIAL = "60s"
-"""The time that each contender is measured in each test of a trial, if the budget allows it."""
+"""Measuring time of each contender in each test of a trial, if the budget allows it."""
 SLOWED = "3,5,10"
 NOT_SLOWED = "none"
 
@@ -181,11 +181,12 @@ NOT_SLOWED = "none"
 def calibration_specs(contenders: Sequence[str], options: Mapping[str, str | None]) -> list[Spec]:
     """Return the experiments that calibrate the host, one for each contender.
 
-    Each has its share of the budget, and spends it on as many whole trials as it is enough for, on
-    one at least. A trial has the incarnations that a comparison of that length has. `options` are
-    those of `slowdust calibrate`, by name; None stands for a default.
+    Each has its share of the budget, and spends it on as many whole trials as fit, at least one. A
+    trial has as many starts as a comparison of that length. `options` are the options of
+    `slowdust calibrate` by name; None stands for a default.
 
     Raises:
+        UsageError: names the wrong option.
         UsageError: naming the option that is wrong.
     """
     shares = [0.0, 0.0, *_shares(options.get("slowed") or SLOWED)]
@@ -222,7 +223,7 @@ def _names(contenders: Sequence[str], name: str | None) -> list[str]:
         return [name]
     parts = [re.sub(r"[^A-Za-z0-9._]+", "-", written).strip("-._") for written in contenders]
     if len(set(parts)) < len(parts):
-        raise UsageError("a contender is given twice: a longer --budget has more trials of it")
+        raise UsageError("a contender is given twice: a longer --budget measures it more often")
     return [f"{name}-{part}" for part in parts]
 
 

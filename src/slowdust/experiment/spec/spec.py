@@ -57,7 +57,7 @@ from slowdust.workloads.benchmark import OwnBenchmark, WorkloadKey
 _MB = 1 << 20
 _MOST_BYTES = 1 << 50
 _LEAST_MEMORY = 64 * _MB
-"""No server of today starts with less."""
+"""No current server starts with less."""
 
 
 def _size(value: object) -> object:
@@ -75,7 +75,7 @@ def _whole_megabytes(value: object) -> object:
 
 
 def _bounded(value: object, size: object) -> object:
-    """Return a size as it is; refuse one, written as `value`, that no machine has."""
+    """Return the size; refuse one, written as `value`, that no machine has."""
     if isinstance(size, int) and size > _MOST_BYTES:
         raise ValueError(f"{value} is too much: write at most {_MOST_BYTES >> 40}TB")
     return size
@@ -86,43 +86,42 @@ Memory = Annotated[int, BeforeValidator(_size)]
 Pool = Annotated[int, BeforeValidator(_whole_megabytes)]
 """Bytes."""
 ShortDuration = Annotated[Duration, Field(le=3600)]
-"""Seconds, an hour at most."""
+"""Seconds, at most an hour."""
 
 
 class TrialsTable(Table):
-    """Trials in place of slices: a search for the highest rate that meets an SLA."""
+    """Trials instead of slices: a search for the highest rate that meets an SLA."""
 
     sla: str
     precision: Annotated[float, Field(gt=0)]
-    """The half-width of the intervals, a share of 1, at which the search ends."""
+    """The half-width of the intervals, as a fraction, at which the search stops."""
     length: Duration | None = None
-    """The length of a trial at least."""
+    """The least length of a trial."""
     arrivals: Literal["poisson", "uniform"] = "poisson"
 
 
 class RateTable(Table):
-    """An open loop: operations per second over all clients, whatever the server answers."""
+    """An open loop: operations per second over all clients, independent of the answers."""
 
     per_second: Annotated[float, Field(gt=0, le=10_000_000), AsNumber]
     arrivals: Literal["poisson", "uniform"] = "poisson"
 
 
 def check_pool(pool: int | None, memory: int | None, contenders: int) -> None:
-    """Refuse page caches for which so many contenders, side by side, have not the memory.
+    """Refuse page caches that do not fit into memory with all contenders running side by side.
 
     Raises:
-        AtKeysError: one is larger than the `memory` of a contender, or all together than the
-            host's.
+        AtKeysError: one exceeds the `memory` of a contender, or all together exceed the host's.
     """
     if pool is None:
         return
     host = host_memory_bytes()
     with at("pool"):
         if memory is not None and pool > memory:
-            raise UsageError(f"{_mb(pool)} are more than a contender's memory of {_mb(memory)}")
+            raise UsageError(f"{_mb(pool)} exceeds a contender's memory of {_mb(memory)}")
         if pool * contenders > host:
             each = f" for each of {contenders} contenders" if contenders > 1 else ""
-            raise UsageError(f"{_mb(pool)}{each} are more than the host's memory of {_mb(host)}")
+            raise UsageError(f"{_mb(pool)}{each} exceeds the host's memory of {_mb(host)}")
 
 
 def _mb(size: int) -> str:
@@ -133,17 +132,15 @@ _KEYS_OF_OWN_SERVERS = ("memory", "pool", "profile", "set", "waits")
 
 
 def check_running_servers(planned: Sequence[PlannedContender], given: Iterable[str]) -> None:
-    """Refuse what cannot be had of servers that run already; `given` are the keys with a value.
+    """Refuse keys that do not apply to running servers; `given` are the keys with a value.
 
     Raises:
-        AtKeysError: a key or a setting of a contender that they cannot have.
+        AtKeysError: such a key, or a setting of a running server.
     """
     running = [contender for contender in planned if contender.name.url is not None]
     if not running:
         if "keep" in given:
-            raise AtKeysError(
-                "no contender is a running server, whose tables can be kept", ("keep",)
-            )
+            raise AtKeysError("applies only to running servers, but no contender is one", ("keep",))
         return
     assert running[0].name.url is not None
     first = running[0].name.url.text
@@ -160,8 +157,8 @@ def check_running_servers(planned: Sequence[PlannedContender], given: Iterable[s
 
 def _refusal(server: str, key: str) -> str:
     return (
-        f"{server} runs already and is taken as it is: leave out {key}, which is for servers that "
-        "Slowdust starts"
+        f"{server} is a running server and is used as it is: remove {key}, which applies only to "
+        "servers that Slowdust starts"
     )
 
 
@@ -170,7 +167,7 @@ _TABLES: dict[str, Any] = {
     for name, benchmark in benchmarks.BENCHMARKS.items()
     if benchmark.options_type is not None
 }
-"""Benchmark -> the type and the default of its own table of an experiment file."""
+"""Benchmark -> the type and the default of its own table in an experiment file."""
 
 
 Share = Annotated[float, Field(gt=0, lt=1), AsShare]
@@ -178,7 +175,7 @@ _YEAR = 365 * 86400.0
 
 
 def _check_suite(benchmark: Benchmark, suite: str) -> None:
-    """Refuse a suite that the benchmark has not, or that is a benchmark itself."""
+    """Refuse a suite that the benchmark lacks, or that is the name of a benchmark."""
     if suite in benchmarks.BENCHMARKS and suite not in benchmark.suites:
         raise ValueError(
             f"'{suite}' is a benchmark, not a suite: write --benchmark {suite}, or "
@@ -195,12 +192,12 @@ def _check_used(benchmark: Benchmark, keys: Iterable[str]) -> None:
 
 
 def _check_dialects(benchmark: OwnBenchmark, planned: Sequence[PlannedContender]) -> None:
-    """Refuse contenders of a DBMS in whose SQL the workload is not written.
+    """Refuse contenders whose DBMS the workload has no SQL for.
 
-    Those that are directories are asked for their DBMS later, when they are looked at.
+    The DBMS of a directory is checked later, when the directory is read.
 
     Raises:
-        AtKeysError: naming the contender, and what its DBMS lacks.
+        AtKeysError: names the contender, and what its DBMS lacks.
     """
     for contender in planned:
         name = contender.name
@@ -211,7 +208,7 @@ def _check_dialects(benchmark: OwnBenchmark, planned: Sequence[PlannedContender]
 
 
 class Spec(Table):
-    """One experiment. Field names are the keys of the TOML file; so are the names of `_TABLES`."""
+    """One experiment. Field names and the names of `_TABLES` are the keys of the TOML file."""
 
     name: str = Field(pattern=f"^{NAME}$")
     contenders: list[ContenderTable] = Field(min_length=1)
@@ -253,10 +250,9 @@ class Spec(Table):
         return any(contender.name.url for contender in self.planned_contenders())
 
     def planned_incarnations(self, usual: int) -> int:
-        """Return how many incarnations are planned, where builds have so many as `usual`.
+        """Return the number of planned starts, by default `usual`.
 
-        A server that runs already has one, and so has whoever is beside it, unless its tables are
-        to be made anew.
+        Experiments with a running server have one start, unless the user asks for more.
         """
         return self.incarnations or (1 if self.has_running_servers else usual)
 
@@ -277,12 +273,12 @@ class Spec(Table):
     @field_validator("contenders")
     @classmethod
     def _distinct_names(cls, value: list[ContenderTable]) -> list[ContenderTable]:
-        """Refuse names of the user's own that are no names; A/A comparisons need none."""
+        """Refuse repeated names given by the user; A/A comparisons need none."""
         names = [table.name or table.contender for table in value]
         for place, table in enumerate(value):
             if table.name is not None and table.name in names[:place]:
                 raise AtKeysError(
-                    f"two contenders are called '{table.name}': give one another name",
+                    f"two contenders are named '{table.name}': rename one of them",
                     ("contenders", place, "name"),
                 )
         return value
@@ -315,7 +311,7 @@ class Spec(Table):
     @model_validator(mode="before")
     @classmethod
     def _usual_rows(cls, value: object) -> object:
-        """Fill in the rows of a benchmark that has others than most."""
+        """Fill in the rows of a benchmark whose default differs."""
         if not isinstance(value, dict) or "rows" in value:
             return value
         name = value.get("benchmark")
@@ -326,7 +322,7 @@ class Spec(Table):
     @model_validator(mode="before")
     @classmethod
     def _used_keys(cls, value: object) -> object:
-        """Refuse keys that mean nothing to the benchmark, whatever their values are."""
+        """Refuse keys that do not apply to the benchmark, even with default values."""
         if isinstance(value, dict) and "workload" not in value:
             name = value.get("benchmark", benchmarks.DEFAULT.name)
             if benchmark := benchmarks.BENCHMARKS.get(name) if isinstance(name, str) else None:
@@ -371,11 +367,11 @@ class Spec(Table):
         widest = max(tests, key=lambda test: test.least_rows)
         if self.rows < widest.least_rows:
             raise AtKeysError(
-                f"{widest.name} needs at least {widest.least_rows}: choose other tests for fewer",
+                f"{widest.name} needs at least {widest.least_rows}: use more rows or other tests",
                 ("rows",),
             )
         if benchmark.most_rows is not None and self.rows > benchmark.most_rows:
-            raise AtKeysError(f"there are only {benchmark.most_rows:,}", ("rows",))
+            raise AtKeysError(f"the data set has only {benchmark.most_rows:,}", ("rows",))
         planned = self.planned_contenders()  # refuses matrices that cannot be crossed
         if len(planned) > MOST_CONTENDERS:
             raise ValueError(f"{len(planned):,} contenders: a report has at most {MOST_CONTENDERS}")
@@ -391,8 +387,8 @@ class Spec(Table):
         if self.slice and self.budget > (self.slice + self.discard) * MOST_SLICES:
             shortest = format_duration(self.budget / MOST_SLICES)
             raise AtKeysError(
-                f"too short for {format_duration(self.budget)}: a report is made of at most "
-                f"{MOST_SLICES:,} slices; write {shortest} or more",
+                f"too short for {format_duration(self.budget)}: an experiment can have "
+                f"at most {MOST_SLICES:,} slices; write {shortest} or more",
                 ("slice",),
             )
         if self.is_calibration:
@@ -405,7 +401,7 @@ class Spec(Table):
         return self
 
     def _check_bounds(self, benchmark: Benchmark, planned: Sequence[PlannedContender]) -> None:
-        """Refuse contenders that the benchmark is not written for, and more clients than it has."""
+        """Refuse contenders that the benchmark does not support, and too many clients."""
         for contender in planned:
             name = contender.name
             dbms = name.url.dbms if name.url is not None else name.dbms
@@ -420,17 +416,18 @@ class Spec(Table):
         for test in self.chosen_tests():
             if test.most_clients is not None and min(self.clients) > test.most_clients:
                 raise AtKeysError(
-                    f"{test.name} has at most {test.most_clients}: measure with that number, too, "
-                    "or choose other tests",
+                    f"{test.name} allows at most {test.most_clients}: add that number, or choose "
+                    "other tests",
                     ("clients",),
                 )
         if benchmark.most_clients is not None and max(self.clients) > benchmark.most_clients:
             raise AtKeysError(
-                f"the benchmark {benchmark.name} has at most {benchmark.most_clients}", ("clients",)
+                f"the benchmark {benchmark.name} allows at most {benchmark.most_clients}",
+                ("clients",),
             )
 
     def configured_benchmark(self) -> Benchmark:
-        """Return the benchmark as its own table describes it, or the workload that is one."""
+        """Return the benchmark as configured by its own table, or the workload."""
         if self.workload is not None:
             return self.workload
         benchmark = benchmarks.benchmark(self.benchmark)
@@ -445,28 +442,28 @@ class Spec(Table):
         return self.rows * self.tables if described is None else described.rows
 
     def chosen_tests(self) -> list[Test]:
-        """Return the suite's tests, or all tests that match `tests`, in the order they run."""
+        """Return the suite's tests, or all tests that match `tests`, in running order."""
         benchmark = self.configured_benchmark()
         suite = benchmark.suite(self.suite)
         return benchmark.matching(self.tests) if self.tests else suite
 
     def tests_to_measure(self) -> list[Test]:
-        """Return the chosen tests that `only` names, all of them if it is empty."""
+        """Return the chosen tests that `only` names; all of them if it is empty."""
         return [test for test in self.chosen_tests() if not self.only or test.name in self.only]
 
     @property
     def budget_of_steps(self) -> Second | None:
-        """The time for all incarnations of long steps; None if their number was planned alone."""
+        """The time for all starts of long steps; None if only their number was given."""
         return self.budget if "budget" in self.model_fields_set else None
 
     @property
     def is_calibration(self) -> bool:
-        """Whether contenders are slowed by known delays, to see whether that is found."""
+        """Whether contenders are slowed by injected delays, to test whether they are detected."""
         return any(contender.slowed is not None for contender in self.contenders)
 
     @property
     def most_connections(self) -> int:
-        """The connections that all clients hold at once, at most."""
+        """The most connections of all clients together."""
         return self.configured_benchmark().connections * max(self.clients)
 
     def planned_contenders(self) -> list[PlannedContender]:
@@ -476,10 +473,12 @@ class Spec(Table):
     def settings_of_pool(
         self, planned: PlannedContender, kind: Family, engine: str | None
     ) -> Mapping[str, str]:
-        """Return the settings of a contender by which its page cache has the size of `pool`.
+        """Return the settings that give a contender's page cache the size of `pool`.
 
-        Empty without one. Raises:
-            AtKeysError: it cannot have one of this size, or it is set otherwise, too.
+        Empty without `pool`.
+
+        Raises:
+            AtKeysError: the contender cannot have this size, or a key sets it, too.
         """
         if self.pool is None:
             return {}
@@ -490,11 +489,11 @@ class Spec(Table):
                 raise UsageError(f"{planned.name.text}: {error}") from error
         for setting in settings:
             if keys := self.keys_of_setting(setting):
-                raise AtKeysError(f"{setting} is what pool sets: leave out one of the two", keys)
+                raise AtKeysError(f"--pool already sets {setting}: remove one of them", keys)
         return settings
 
     def keys_of_setting(self, setting: str) -> Keys | None:
-        """Return the keys that set or vary a setting; None where the specification does not."""
+        """Return the keys that set or vary a setting; None if the specification does not."""
         tables: list[tuple[Keys, Spec | ContenderTable]] = [
             ((), self),
             *((("contenders", place), table) for place, table in enumerate(self.contenders)),
@@ -509,7 +508,7 @@ class Spec(Table):
         return None
 
     def to_toml(self) -> str:
-        """Return the specification as a TOML file that `slowdust run` reads."""
+        """Return the specification as a TOML file for `slowdust run`."""
         benchmark = self.configured_benchmark()
         unused = set(benchmark.unused_keys)
         if benchmark.measuring is Measuring.STEPS and self.budget_of_steps is None:
@@ -522,10 +521,10 @@ _File = create_model("_File", __base__=Spec, **_TABLES)
 
 
 def parse_spec(data: dict[str, object], origin: Origin | None = None) -> Spec:
-    """Return the specification that plain data means.
+    """Parse a specification.
 
     Raises:
-        UsageError: naming each key that is wrong, and its place in the origin.
+        UsageError: names each wrong key, and its place in the origin.
     """
     place = origin or in_data
     try:
@@ -539,17 +538,17 @@ def read_spec(path: Path) -> Spec:
     """Read the specification in a TOML file; its name defaults to the file's.
 
     Raises:
-        UsageError: no such file, not TOML, or wrong keys, with their lines.
+        UsageError: no such file, invalid TOML, or wrong keys, with their lines.
     """
     data, origin = read_spec_data(path)
     return parse_spec({"name": path.stem, **data}, origin)
 
 
 def read_spec_data(path: Path) -> tuple[dict[str, object], Origin]:
-    """Return the data of a TOML file, whose paths are those from here, and its places.
+    """Return the data of a TOML file, with paths relative to the current directory, and its places.
 
     Raises:
-        UsageError: no such file, or not TOML.
+        UsageError: no such file, or invalid TOML.
     """
     data, text = read_toml(path)
     if isinstance(workload := data.get("workload"), str):

@@ -1,6 +1,6 @@
-"""Facts of the machine that move results, for the manifest and the report.
+"""Facts of the machine that affect results, for the manifest and the report.
 
-Read once per experiment, unlike the other probes. What cannot be read is absent.
+They are read once per experiment, unlike the other probes. Unreadable facts are absent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import psutil
 
-from slowdust.probes.host.use import block_device_of, mount_of, queue_of
+from slowdust.probes.host.use import find_block_device, find_mount, find_queue
 from slowdust.probes.server.procfs import read_text
 from slowdust.units import Second
 
@@ -25,7 +25,7 @@ _CPUS = Path("/sys/devices/system/cpu")
 _HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 _BRACKETED = re.compile(r"\[([^]]+)\]")
 _NOTABLE_CORES = 0.02
-"""A process below 2% of a core is not named as busy."""
+"""A process below 2% of a core is not reported as busy."""
 _GIB = 1 << 30
 SHOWN_PROCESSES = 3
 _ON_OFF = {True: "on", False: "off", None: None}
@@ -33,7 +33,7 @@ _YES_NO = {True: "yes", False: "no", None: None}
 
 
 class BusyProcess(NamedTuple):
-    """A process that is not ours and used CPU while we looked."""
+    """A process of another program that used CPU during the watch."""
 
     pid: int
     name: str
@@ -53,7 +53,7 @@ class Storage:
     device: str | None = None
     """Disk, partition or volume."""
     disk: str | None = None
-    """The device with the queue: the disk, where `device` is its partition."""
+    """The device with the queue: the disk, if `device` is a partition of it."""
     scheduler: str | None = None
     readahead_kib: int | None = None
     max_sectors_kib: int | None = None
@@ -69,7 +69,7 @@ class Machine:
     """Logical processors."""
     cores: int | None
     usable_cpus: int
-    """Logical processors on which this process may run."""
+    """Logical processors that this process may use."""
     numa_nodes: int | None
     governors: tuple[str, ...]
     """Distinct frequency governors of the cores."""
@@ -86,7 +86,7 @@ class Machine:
     virtualised: bool | None
     load_average: tuple[float, float, float]
     steal_share: float | None
-    """Stolen time / all CPU time since the machine's start; None where nothing could tell it."""
+    """Stolen time / all CPU time since boot; None if unknown."""
     busy: tuple[BusyProcess, ...]
     storage: Storage
 
@@ -96,8 +96,8 @@ def read_machine(
 ) -> Machine:
     """Read the machine; watches the other processes for `watch_s` seconds.
 
-    `ours` are main processes of our own servers: they and what is below them are not "others".
-    Raises OSError if no such directory.
+    `ours` are main processes of our own servers: they and their descendants are not "others".
+    Raises OSError if there is no such directory.
     """
     cpuinfo = read_text("/proc/cpuinfo") or ""
     memory, swap = psutil.virtual_memory(), psutil.swap_memory()
@@ -133,7 +133,7 @@ def identity() -> dict[str, str]:
         "CPU": _cpu_fact(read_text("/proc/cpuinfo") or "", "model name"),
         "CPUs": psutil.cpu_count(),
         "cores": psutil.cpu_count(logical=False),
-        "memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
+        "memory": gib(psutil.virtual_memory().total),
         "name": platform.node(),
     }
     return {label: str(value) for label, value in facts.items() if value is not None}
@@ -151,7 +151,7 @@ def _cpu_fact(cpuinfo: str, label: str) -> str | None:
 
 
 def _turbo(cpus: Path) -> bool | None:
-    """Return whether turbo is on: Intel's switch denies it, others one to allow it."""
+    """Return whether turbo is on: Intel has a switch to disable it, others one to enable it."""
     denied = _flag(cpus / "intel_pstate/no_turbo")
     return _flag(cpus / "cpufreq/boost") if denied is None else not denied
 
@@ -174,7 +174,7 @@ def _operating_system() -> str | None:
 
 
 def _virtualised(cpuinfo: str) -> bool | None:
-    """Return whether this is a guest: x86 hypervisors set a bit, others tell in other ways."""
+    """Return whether this is a guest: x86 hypervisors set a CPU flag, others use files."""
     flags = _cpu_fact(cpuinfo, "flags")
     if flags is not None:
         return "hypervisor" in flags.split()
@@ -189,9 +189,9 @@ def _steal_share() -> float | None:
 
 
 def _busy_processes(ours: Collection[int], watch_s: Second) -> tuple[BusyProcess, ...]:
-    """Other processes by CPU used while we watch, the busiest first.
+    """Return other processes by the CPU used during the watch, the busiest first.
 
-    What started or ended meanwhile is missed: a state of the machine is looked for, not a blip.
+    Processes that start or exit meanwhile are missed: the state of the machine matters, not blips.
     """
     pids = {os.getpid(), *ours}
     processes = set(pids)
@@ -238,8 +238,8 @@ def _name(watched: psutil.Process) -> str:
 
 def _storage(directory: Path) -> Storage:
     space = shutil.disk_usage(directory)
-    mount, device = mount_of(directory), block_device_of(directory)
-    queue = None if device is None else queue_of(device)
+    mount, device = find_mount(directory), find_block_device(directory)
+    queue = None if device is None else find_queue(device)
     return Storage(
         directory=directory,
         free_bytes=space.free,
@@ -256,14 +256,14 @@ def _storage(directory: Path) -> Storage:
 
 
 def describe_machine(machine: Machine) -> dict[str, str]:
-    """Return label -> value, ready to print, in their order; unknown facts are left out."""
+    """Return label -> printable value, in order, without unknown facts."""
     shown = machine.busy[:SHOWN_PROCESSES]
     storage = machine.storage
     readahead, largest = storage.readahead_kib, storage.max_sectors_kib
     labelled = {
         "CPU": machine.cpu_model,
         "Cores": _cores(machine),
-        "Memory": f"{_gib(machine.memory_bytes)}, {_gib(machine.available_bytes)} available",
+        "Memory": f"{gib(machine.memory_bytes)}, {gib(machine.available_bytes)} available",
         "Kernel": machine.kernel,
         "Microcode": machine.microcode,
         "NUMA nodes": (None if machine.numa_nodes is None else str(machine.numa_nodes)),
@@ -287,13 +287,13 @@ def describe_machine(machine: Machine) -> dict[str, str]:
         "Device scheduler": storage.scheduler,
         "Read-ahead": None if readahead is None else f"{readahead} KiB",
         "Largest request": None if largest is None else f"{largest} KiB",
-        "Free disk": f"{_gib(storage.free_bytes)} of {_gib(storage.total_bytes)}",
+        "Free disk": f"{gib(storage.free_bytes)} of {gib(storage.total_bytes)}",
     }
     return {label: value for label, value in labelled.items() if value is not None}
 
 
 def _options(storage: Storage) -> str:
-    """Return mount options without those that name folders: an overlay's fill lines."""
+    """Return the mount options without folder names: an overlay's fill lines."""
     return ",".join(option for option in storage.mount_options if "dir=" not in option)
 
 
@@ -317,8 +317,8 @@ def _huge_pages(machine: Machine) -> str | None:
 def _swap(machine: Machine) -> str:
     if machine.swap_bytes == 0:
         return "none"
-    return f"{_gib(machine.swap_used_bytes)} used of {_gib(machine.swap_bytes)}"
+    return f"{gib(machine.swap_used_bytes)} used of {gib(machine.swap_bytes)}"
 
 
-def _gib(size: int) -> str:
+def gib(size: int) -> str:
     return f"{size / _GIB:.1f} GiB"

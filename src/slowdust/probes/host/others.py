@@ -1,12 +1,12 @@
-"""The probe of other programs: the CPU time of all processes that are not of this experiment.
+"""The probe of other programs: the CPU time of all processes outside of this experiment.
 
-The clocks of processes tell it to the nanosecond, in slices of 25 ms as well as in long steps. What
-/proc/stat has beyond the servers' and the driver's time would tell it in ticks of 10 ms, and count
-what the kernel's threads do for a contender's IO as the work of others: a contender that writes
-more would be measured beside busier others. So the kernel's threads count for nobody.
+The clocks of processes have a resolution of nanoseconds, enough for slices of 25 ms. The difference
+of /proc/stat and the time of the servers and the driver would have ticks of 10 ms, and would count
+the work of kernel threads for a contender's IO as the work of others: a contender that writes more
+would seem to run on a busier machine. So kernel threads are not counted at all.
 
-A process that starts and ends between two readings is missed, and so is the last part of one that
-ends. Processes of other containers, or hidden from this user (hidepid), are not seen; the CPU time
+A process that starts and exits between two readings is missed, and so is the last part of one that
+exits. Processes in other containers, or hidden from this user (hidepid), are not seen. The CPU time
 that the hypervisor gives to other guests is `cpu_steal_s` of the host.
 """
 
@@ -27,11 +27,11 @@ _NANOSECONDS = 1_000_000_000
 
 
 class ProcessStat(NamedTuple):
-    """The fields of /proc/PID/stat that tell whose a process is and where it ran."""
+    """The fields of /proc/PID/stat that show a process's parent, kind and CPU."""
 
     parent: int
     kernel: bool
-    """Whether it is a thread of the kernel."""
+    """Whether it is a kernel thread."""
     cpu: int
     """The CPU on which its first thread ran last."""
 
@@ -39,7 +39,7 @@ class ProcessStat(NamedTuple):
 def parse_process(content: bytes) -> ProcessStat:
     """Parse /proc/PID/stat, see proc_pid_stat(5).
 
-    Raises ValueError or IndexError if not such a file.
+    Raises ValueError or IndexError for another format.
     """
     fields = content[content.rindex(b")") + 2 :].split()
     return ProcessStat(int(fields[1]), bool(int(fields[6]) & _KERNEL_THREAD), int(fields[36]))
@@ -51,11 +51,11 @@ class OthersReading(NamedTuple):
     cpu_ns: dict[int, int]
     """Process id -> nanoseconds."""
     elsewhere: set[int]
-    """Processes that used CPU since the reading before, and ran last on another CPU."""
+    """Processes that used CPU since the previous reading, and ran last on another CPU."""
 
 
 class OthersProbe:
-    """Reads the CPU time that processes beside this one and its descendants use on some CPUs.
+    """Reads the CPU time on some CPUs of processes that are neither this one nor its descendants.
 
     `cpus` None stands for all CPUs of the host.
     """
@@ -76,7 +76,7 @@ class OthersProbe:
         self._proc = proc
         self._clock = clock
         self._others: dict[str, int | None] = {}
-        """Name in /proc -> process id of another program; None for what is none."""
+        """Name in /proc -> process id of another program; None for all other entries."""
         self._last: dict[int, int] = {}
 
     def read(self) -> OthersReading:
@@ -96,18 +96,18 @@ class OthersProbe:
                     self._cpus is not None and self._stat(name).cpu not in self._cpus
                 ):
                     elsewhere.add(pid)
-            except (FileNotFoundError, ProcessLookupError):  # it has ended
+            except (FileNotFoundError, ProcessLookupError):  # it has exited
                 continue
         self._last = reading
         return OthersReading(reading, elsewhere)
 
     def use(self, before: OthersReading, after: OthersReading) -> Use:
-        """Return what other processes used between two readings.
+        """Return the use of other processes between two readings.
 
-        `cpu_s` is their CPU time, and `cpus` how many CPUs were looked at.
+        `cpu_s` is their CPU time, and `cpus` the number of observed CPUs.
         """
         used = sum(
-            # A clock that is behind is another process's: its number has come back.
+            # A clock that went backwards belongs to another process with a reused pid.
             cpu_ns - earlier if cpu_ns >= (earlier := before.cpu_ns.get(pid, 0)) else cpu_ns
             for pid, cpu_ns in after.cpu_ns.items()
             if pid not in after.elsewhere
@@ -116,7 +116,7 @@ class OthersProbe:
         return {"cpu_s": used / _NANOSECONDS, "cpus": cpus}
 
     def _other(self, name: str) -> int | None:
-        """Return the id of a process that is neither the kernel's nor this one nor below it."""
+        """Return the id of a process that is not the kernel's, not this one and no descendant."""
         if name in self._others:
             return self._others[name]
         if not name.isdecimal() or (pid := int(name)) == self._own:
@@ -129,9 +129,9 @@ class OthersProbe:
         return parse_process(read_bytes(f"{self._proc}/{name}/stat"))
 
 
-def probe_of(subject: Subject) -> OthersProbe:
+def open_probe(subject: Subject) -> OthersProbe:
     del subject
     usable = os.sched_getaffinity(0)
     probe = OthersProbe(None if len(usable) == os.cpu_count() else usable)
-    probe.read()  # it takes many times as long where every process is new
+    probe.read()  # the first reading is many times slower, because every process is new
     return probe

@@ -1,6 +1,6 @@
-"""The probe of the whole host, and the mount and the block device that hold a directory.
+"""The probe of the whole host, and the mount and the block device of a directory.
 
-Direct reads of two kernel files: psutil opens /proc/stat twice and walks all of /proc/diskstats
+It reads two kernel files directly: psutil opens /proc/stat twice and parses all of /proc/diskstats
 for the same numbers, at ten times the cost.
 """
 
@@ -27,11 +27,11 @@ class Mount(NamedTuple):
     filesystem: str
     source: str
     options: tuple[str, ...]
-    """Options of the mount and of the filesystem, without repetition."""
+    """Options of the mount and of the filesystem, without duplicates."""
 
 
 def parse_mounts(mountinfo: str) -> list[Mount]:
-    """Parse mountinfo; lines of another form are left out."""
+    """Parse mountinfo; malformed lines are skipped."""
     mounts = []
     for line in mountinfo.splitlines():
         place, separator, origin = line.partition(" - ")
@@ -51,27 +51,27 @@ def parse_mounts(mountinfo: str) -> list[Mount]:
 
 
 def mount_holding(directory: Path, mounts: list[Mount]) -> Mount | None:
-    """Return the mount of `directory`: the deepest, and of equals the last mounted."""
+    """Return the mount of `directory`: the deepest, and the last mounted of equals."""
     holding = [mount for mount in mounts if directory.resolve().is_relative_to(mount.point)]
     return max(reversed(holding), key=lambda mount: len(mount.point), default=None)
 
 
-def mount_of(directory: Path) -> Mount | None:
-    """Return the mount on which `directory` lies; None where mounts cannot be read."""
+def find_mount(directory: Path) -> Mount | None:
+    """Return the mount of `directory`; None if mounts cannot be read."""
     return mount_holding(directory, parse_mounts(read_text("/proc/self/mountinfo") or ""))
 
 
-def block_device_of(directory: Path) -> Path | None:
-    """Return the folder in /sys of the disk, partition or volume that holds `directory`.
+def find_block_device(directory: Path) -> Path | None:
+    """Return the folder in /sys of the disk, partition or volume of `directory`.
 
-    Filesystems without a device of their own are followed to the one below: the source of a btrfs
-    mount, the upper directory of an overlay. None where there is none (tmpfs, network) or where it
-    cannot be seen from here (in a container, often). Raises OSError if no such directory.
+    Filesystems without their own device are resolved to the underlying one: the source of a btrfs
+    mount, the upper directory of an overlay. None without a device (tmpfs, network), or if it is
+    not visible (often in a container). Raises OSError if there is no such directory.
     """
     device = _sys_folder(directory.stat().st_dev)
     if device is not None:
         return device
-    mount = mount_of(directory)
+    mount = find_mount(directory)
     if mount is None:
         return None
     source = Path(mount.source)
@@ -83,8 +83,8 @@ def block_device_of(directory: Path) -> Path | None:
     return None
 
 
-def queue_of(device: Path) -> Path:
-    """Return the folder of the queue's settings: a partition uses its disk's."""
+def find_queue(device: Path) -> Path:
+    """Return the folder of the queue's settings; a partition uses its disk's."""
     own = device / "queue"
     return own if own.is_dir() else device.parent / "queue"
 
@@ -99,11 +99,11 @@ def _unescape(field: str) -> str:
 
 
 _SECTOR_BYTES = 512
-"""Unit of the kernel's block statistics, whatever the sectors of the device."""
+"""Unit of the kernel's block statistics, independent of the device's sectors."""
 
 
 class HostReading(NamedTuple):
-    """Counters of the host since its start: CPU in ticks of 10 ms over all cores."""
+    """Counters of the host since boot: CPU in ticks of 10 ms over all cores."""
 
     user: int
     system: int
@@ -115,7 +115,7 @@ class HostReading(NamedTuple):
 
 
 class DiskReading(NamedTuple):
-    """Requests and bytes that reached a block device since its start."""
+    """Requests and bytes that reached a block device since boot."""
 
     reads: int
     read_bytes: int
@@ -124,9 +124,9 @@ class DiskReading(NamedTuple):
 
 
 def parse_host(content: bytes) -> HostReading:
-    """Parse /proc/stat, see proc_stat(5). Guests' time is within user time already.
+    """Parse /proc/stat, see proc_stat(5). User time includes guests' time.
 
-    Raises ValueError if not such a file.
+    Raises ValueError for another format.
     """
     if not content.startswith(b"cpu "):
         raise ValueError("/proc/stat does not begin with the sum over all CPUs")
@@ -136,7 +136,7 @@ def parse_host(content: bytes) -> HostReading:
     switches = number_after(content, b"\nctxt ")
     interrupt_line = content.find(b"\nintr ")
     if switches is None or interrupt_line < 0:
-        raise ValueError("/proc/stat does not tell context switches and interrupts")
+        raise ValueError("/proc/stat lacks context switches or interrupts")
     return HostReading(
         user=user + nice,
         system=system + irq + softirq,
@@ -151,7 +151,7 @@ def parse_host(content: bytes) -> HostReading:
 def parse_disk(content: bytes) -> DiskReading:
     """Parse the stat file of a block device or partition (the kernel's admin-guide/iostats).
 
-    Raises ValueError if not such a file.
+    Raises ValueError for another format.
     """
     reads, _, read_sectors, _, writes, _, write_sectors = map(int, content.split()[:7])
     return DiskReading(reads, read_sectors * _SECTOR_BYTES, writes, write_sectors * _SECTOR_BYTES)
@@ -161,33 +161,33 @@ HostReadings = tuple[HostReading, DiskReading | None]
 
 
 class HostProbe:
-    """Reads the host's counters and those of the block device below `data_directory`.
+    """Reads the counters of the host and of the block device of `data_directory`.
 
-    Raises OSError if no such directory.
+    Raises OSError if there is no such directory.
     """
 
     name = "host"
     parts: Mapping[str, str] = {"writes": "disk"}
 
     def __init__(self, data_directory: Path) -> None:
-        device = block_device_of(data_directory)
+        device = find_block_device(data_directory)
         self._disk_file = None if device is None else str(device / "stat")
 
     def read(self) -> HostReadings:
-        """Read both; without the disk where the directory's device cannot be found.
+        """Read both; without the disk if the directory's device is unknown.
 
-        Raises OSError or ValueError if /proc/stat cannot be read, or not understood.
+        Raises OSError or ValueError if /proc/stat cannot be read or parsed.
         """
         host = parse_host(read_bytes("/proc/stat"))
         return host, self._read_disk()
 
     def use(self, before: HostReadings, after: HostReadings) -> Use:
-        """Return what the host did between two readings.
+        """Return the host's use between two readings.
 
         `cpu_user_s`, `cpu_system_s`, `cpu_iowait_s`, `cpu_steal_s`, `cpu_idle_s`,
-        `context_switches`, `interrupts`, and of the disk `reads`, `read_bytes`, `writes`,
+        `context_switches`, `interrupts`, and for the disk `reads`, `read_bytes`, `writes`,
         `write_bytes`. CPU times come in ticks of 10 ms over all cores: 5% of a slice of 0.1 s on
-        two cores. The kernel's iowait and idle may run backwards when cores sleep; this counts 0.
+        two cores. The kernel's iowait and idle may run backwards when cores sleep; then they are 0.
         """
         (first, first_disk), (last, last_disk) = before, after
         use: Use = {
@@ -214,7 +214,7 @@ class HostProbe:
             return None
 
 
-def probe_of(subject: Subject) -> HostProbe:
+def open_probe(subject: Subject) -> HostProbe:
     return HostProbe(subject.data_directory)
 
 

@@ -1,6 +1,6 @@
 """The probe of a server that waits before each reply: a contender of a calibration.
 
-It is made by hand for such contenders alone, so there is no `probe_of`.
+It is created explicitly, only for such contenders, so there is no `open_probe`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from slowdust.store.measured import DELAY, Use
 _NANOSECONDS = 1_000_000_000
 
 Totals = tuple[int, int, int]
-"""The delay before each send now, in ns; the sends so far, and the time that all waited, in ns."""
+"""The current delay before each send (ns), the sends so far, and the total wait (ns)."""
 
 
 class DelayProbe:
-    """Reads the delay of a server and the time that it really waited."""
+    """Reads a server's delay and its actual waits."""
 
     name = DELAY
     parts: Mapping[str, str] = {}
@@ -28,9 +28,9 @@ class DelayProbe:
         return self._totals()
 
     def use(self, before: Totals, after: Totals) -> Use:
-        """Return `delay_us`, `sends` to clients, and `waited_s` by all of them together.
+        """Return `delay_us`, the number of `sends` to clients, and their total `waited_s`.
 
-        A long reply is sent in several pieces, each of which waits.
+        A long reply is sent in several pieces, and each of them waits.
         """
         (_, first, waited), (delay_ns, last, waited_since) = before, after
         return {

@@ -1,11 +1,12 @@
 """The probe of a server's processes.
 
-A server is the tree below its main process: Postgres forks a process per connection, mysqld runs
-a thread per connection; both are read alike. CPU time comes from the kernel's scheduler clocks in
-nanoseconds; /proc counts in ticks of 10 ms, 10% of a slice of 0.1 s.
+A server is the process tree of its main process: Postgres forks a process per connection, mysqld
+runs a thread per connection; both are read alike. CPU time comes from the kernel's scheduler clocks
+in nanoseconds; /proc has ticks of 10 ms, 10% of a slice of 0.1 s.
 
-Both readings are meant to be taken while the server is at rest. A process that sleeps has all its
-CPU time in its clock; one on another core lacks up to one scheduler tick of it (1 to 10 ms).
+Both readings should be taken while the server is idle. The clock of a sleeping process includes all
+its CPU time; the clock of a process running on another core lags by up to one scheduler tick (1 to
+10 ms).
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _NS = 1_000_000_000
 
 
 class Identity(NamedTuple):
-    """A process for all of its life: pids come back, a pid and its start time do not."""
+    """A process for its whole life: pids are reused, pairs of pid and start time are not."""
 
     pid: int
     start_ticks: int
@@ -38,18 +39,18 @@ class ProcessCpu(NamedTuple):
     """CPU time of one process since its start."""
 
     cpu_ns: int
-    """CPU time by the scheduler's clock: exact."""
+    """CPU time by the scheduler's clock; exact."""
     sampled_ns: int
-    """User and system time as the kernel's tick finds the process running; a sample."""
+    """User and system time as sampled by the kernel's tick."""
     sampled_user_ns: int
     reaped_ticks: int
-    """Whole CPU time of its children that ended and were waited for (and of theirs)."""
+    """CPU time of its children that exited and were waited for (and their children)."""
     reaped_faults: int
-    """Page faults of the same children. No process lives without one: any that ended shows."""
+    """Page faults of the same children. Every process has some, so any exit shows."""
 
 
 class Stat(NamedTuple):
-    """The fields of /proc/PID/stat that are used here."""
+    """The used fields of /proc/PID/stat."""
 
     state: bytes
     threads: int
@@ -59,23 +60,23 @@ class Stat(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """Memory of one process, bytes; zeros for a zombie, which has none."""
+    """Memory of one process in bytes; zeros for a zombie."""
 
     virtual: int
     private_virtual: int
-    """Private writable mappings: a forked process has its own."""
+    """Private writable mappings: each forked process has its own."""
     anonymous: int
     file: int
     shared: int
 
 
 class Transfer(NamedTuple):
-    """Bytes that a process moved, with its ended children that it waited for."""
+    """Bytes moved by a process and its exited children that it waited for."""
 
     read: int
     written: int
     called: int
-    """Bytes that its reading calls returned."""
+    """Bytes returned by its read calls."""
 
 
 CpuReading = dict[Identity, ProcessCpu]
@@ -83,23 +84,23 @@ CpuReading = dict[Identity, ProcessCpu]
 
 
 class ServerReading(NamedTuple):
-    """Everything that is read of a server at one moment: totals since its processes started."""
+    """All readings of a server at one moment: totals since its processes started."""
 
     cpu: CpuReading
     switches: dict[int, int]
     """Voluntary and involuntary context switches by thread."""
     read_bytes: int | None
-    """Bytes fetched from storage by all processes and the ended children they waited for."""
+    """Bytes fetched from storage by all processes and the exited children they waited for."""
     write_bytes: int | None
     called_bytes: int | None
-    """Bytes that their reading calls returned, also those that the kernel had in memory."""
+    """Bytes returned by their read calls, including cached ones."""
     memory: list[Memory]
 
 
 def parse_stat(content: bytes) -> Stat:
-    """Parse /proc/PID/stat, see proc_pid_stat(5); the name in it may hold blanks and brackets.
+    """Parse /proc/PID/stat, see proc_pid_stat(5); the name in it may have blanks and brackets.
 
-    Raises ValueError or IndexError if not such a file.
+    Raises ValueError or IndexError for another format.
     """
     fields = content[content.rindex(b")") + 2 :].split(None, 20)
     return Stat(
@@ -119,7 +120,7 @@ def parse_memory(status: bytes) -> Memory:
 def parse_switches(status: bytes) -> int:
     """Return the context switches of one thread, from its status file.
 
-    Raises ValueError if the file does not tell them.
+    Raises ValueError if the file lacks them.
     """
     voluntary = number_after(status, b"\nvoluntary_ctxt_switches:")
     involuntary = number_after(status, b"\nnonvoluntary_ctxt_switches:")
@@ -131,9 +132,9 @@ def parse_switches(status: bytes) -> int:
 def cpu_seconds(before: CpuReading, after: CpuReading) -> Second:
     """Return the CPU time that a server used between two readings.
 
-    Processes alive at both and processes that started between count to the nanosecond. One that
-    ended has left its whole life's CPU time with its parent, in ticks: what it had used before the
-    first reading is taken off. The rounding (below 20 ms per parent) cancels over many slices, so
+    Processes that are alive at both readings or started in between count to the nanosecond. A
+    process that exited has left its total CPU time with its parent, in ticks; its time before the
+    first reading is subtracted. The rounding (below 20 ms per parent) cancels over many slices, so
     single slices are not corrected for it, except that the result is never negative.
     """
     alive_ns = sum(
@@ -147,27 +148,26 @@ def cpu_seconds(before: CpuReading, after: CpuReading) -> Second:
 
 
 def server_use(before: ServerReading, after: ServerReading) -> Use:
-    """Return what a server used between two readings of the same probe.
+    """Return the use of a server between two readings of the same probe.
 
     - `cpu_s`: user plus system time, see `cpu_seconds`.
-
-    - `cpu_user_s`, `cpu_system_s`: `cpu_s` in the proportion in which the kernel's tick (250 a
-      second and core, often) found the processes in user and system mode. In one slice of 0.25 s
-      that proportion is good to about 6 points; it is unbiased, so use it over many slices. Absent
-      if no tick hit the server.
-    - These two and `context_switches` are absent if a process or thread ended in the window: it
-      took its share along. `seen_switches` are those of the threads that are there at the end.
-    - `read_bytes`, `write_bytes`: what the processes fetched from and sent towards storage. A
-      write counts when it makes a page of the cache dirty, once until that page is clean again,
-      and to the process that did it: what the device does, and when, is in the host's use.
-    - `called_bytes`: what calls that read returned, from storage or from the kernel's cache: more
-      than `read_bytes` by what the kernel had in memory. Asynchronous reads are not among them.
+    - `cpu_user_s`, `cpu_system_s`: `cpu_s` divided as the kernel's tick (often 250 per second and
+      core) found the processes in user and system mode. In one slice of 0.25 s the proportion is
+      accurate to about 6 points; it is unbiased, so use it over many slices. Absent if no tick hit
+      the server.
+    - These two and `context_switches` are absent if a process or thread exited in the window and
+      took its share with it. `seen_switches` counts the threads that are there at the end.
+    - `read_bytes`, `write_bytes`: bytes that the processes fetched from and sent towards storage. A
+      write counts when it dirties a page of the cache, once until that page is clean again, for the
+      process that did it. The host's use has the actual activity of the device.
+    - `called_bytes`: bytes returned by read calls, from storage or from the kernel's cache. It
+      exceeds `read_bytes` by the cached bytes, and excludes asynchronous reads.
     - `rss_bytes`: the anonymous memory of all processes, plus the largest shared and the largest
-      file-backed part of any one: forked processes hold the same shared buffers, and the sum of
-      their RSS would count them once per connection. A little below the truth where no process
-      has touched all buffers, above it where they still share anonymous pages since the fork.
-    - `vsz_bytes`: likewise private writable mappings of all, plus the largest rest. Both are plain
-      VSZ and RSS for a server of one process; both are the state at the end of the window.
+      file-backed part of any process: forked processes share buffers, and the sum of their RSS
+      would count them once per connection. Slightly too low if no process has touched all buffers,
+      too high if processes still share anonymous pages since the fork.
+    - `vsz_bytes`: likewise the private writable mappings of all, plus the largest rest. For a
+      server of one process both are plain VSZ and RSS; both are the state at the end of the window.
     """
     started = after.cpu.keys() - before.cpu.keys()
     ended = before.cpu.keys() - after.cpu.keys()
@@ -234,7 +234,7 @@ def _switches(before: dict[int, int], after: dict[int, int]) -> int | None:
 
 
 def _growth(before: int | None, after: int | None) -> int | None:
-    """Return the growth of a total; None where it is unknown, or a part of it went unseen."""
+    """Return the growth of a total; None if it is unknown, or if a part went unseen."""
     if before is None or after is None or after < before:
         return None
     return after - before
@@ -243,14 +243,14 @@ def _growth(before: int | None, after: int | None) -> int | None:
 _CLOCK_PROFILE, _CLOCK_VIRTUAL, CLOCK_SCHEDULER = 0, 1, 2
 _ZOMBIE = b"Z"
 _ENDED = (FileNotFoundError, ProcessLookupError)
-"""Other failures, such as having no descriptors left, must not pass for a process's end."""
+"""Other failures, such as running out of descriptors, must not look like a process's exit."""
 
 
 def process_clock(pid: int, kind: int) -> int:
-    """Return the nanoseconds on one of a process's CPU clocks, ended threads included.
+    """Return the nanoseconds on one of a process's CPU clocks, including exited threads.
 
-    Linux makes a process's clock id of its pid: the inverted pid shifted over three bits that say
-    which clock (what clock_getcpuclockid(3) returns; CPUCLOCK_* in the kernel's posix-timers.h).
+    Linux derives a process's clock id from its pid: the inverted pid shifted over three bits that
+    select the clock (as clock_getcpuclockid(3) returns; CPUCLOCK_* in the kernel's posix-timers.h).
     Reading needs no rights over the process. Raises ProcessLookupError if there is no such process.
     """
     try:
@@ -258,7 +258,7 @@ def process_clock(pid: int, kind: int) -> int:
     except OSError as failure:
         if failure.errno != errno.EINVAL:
             raise
-        raise ProcessLookupError(f"process {pid} has ended") from failure
+        raise ProcessLookupError(f"process {pid} has exited") from failure
 
 
 class ProcessFiles(Protocol):
@@ -269,12 +269,12 @@ class ProcessFiles(Protocol):
     def threads(self, pid: int) -> tuple[int, ...]: ...
 
     def retain(self, threads: Collection[int]) -> None:
-        """Take note of the threads that exist after a reading."""
+        """Keep only the files of the threads that exist after a reading."""
         ...
 
 
 class _Member(NamedTuple):
-    """A process of the server while a reading is taken."""
+    """A process of the server during a reading."""
 
     identity: Identity
     stat: Stat
@@ -282,11 +282,11 @@ class _Member(NamedTuple):
 
 
 class ServerProbe:
-    """Reads a server's processes; remembers nothing but which processes belong to it.
+    """Reads a server's processes; remembers only which processes belong to it.
 
-    A process found below the main process belongs to it until it ends, even without its parent.
-    That also covers the kernel's list of children, which may skip one while another ends. Raises
-    OSError if no process with this pid.
+    A descendant of the main process belongs to it until it exits, even without its parent. That
+    also covers gaps in the kernel's list of children, which may skip one while another exits.
+    Raises OSError if there is no process with this pid.
     """
 
     name = "server"
@@ -310,14 +310,14 @@ class ServerProbe:
             self._kernel_lists_children = False
 
     def close(self) -> None:
-        """Close the files of the server's processes; another reading would open them again."""
+        """Close the files of the server's processes; another reading would reopen them."""
         self._files.retain(())
 
     def read(self) -> ServerReading:
-        """Read everything: 20 (caches warm) to 35 microseconds a process, 15 a thread.
+        """Read everything, in 20 (warm caches) to 35 microseconds per process, 15 per thread.
 
-        Raises OSError if the server's main process has ended and ValueError or IndexError if files
-        of another kernel than we know.
+        Raises OSError if the server's main process has exited, and ValueError or IndexError for
+        files in an unknown format.
         """
         cpu: CpuReading = {}
         switches: dict[int, int] = {}
@@ -350,9 +350,9 @@ class ServerProbe:
         return server_use(before, after)
 
     def read_cpu(self) -> CpuReading:
-        """Read CPU times alone, for a server that should be idle: at half the cost of `read`.
+        """Read only CPU times, for a server that should be idle, at half the cost of `read`.
 
-        Raises OSError if the server's main process has ended.
+        Raises OSError if the server's main process has exited.
         """
         cpu: CpuReading = {}
         for member in self._members():
@@ -365,7 +365,7 @@ class ServerProbe:
 
     def _require_main(self, cpu: CpuReading) -> None:
         if self._main not in cpu:
-            raise ProcessLookupError(f"the server's process {self._main.pid} has ended")
+            raise ProcessLookupError(f"the server's process {self._main.pid} has exited")
 
     def _members(self) -> list[_Member]:
         members: dict[Identity, _Member] = {}
@@ -374,7 +374,7 @@ class ServerProbe:
             self._add_tree(identity.pid, members, must_be=identity)
         main = members.get(self._main)
         if main is None or main.stat.state == _ZOMBIE:
-            raise ProcessLookupError(f"the server's process {self._main.pid} has ended")
+            raise ProcessLookupError(f"the server's process {self._main.pid} has exited")
         self._known = set(members)
         self._files.retain({thread for member in members.values() for thread in member.threads})
         return list(members.values())
@@ -401,12 +401,12 @@ class ServerProbe:
         return parse_stat(self._files.read(pid, "stat"))
 
     def _find_children(self, pid: int, threads: Iterable[int]) -> list[int]:
-        if not self._kernel_lists_children:  # without CONFIG_PROC_CHILDREN: a scan that takes 1 ms
+        if not self._kernel_lists_children:  # without CONFIG_PROC_CHILDREN: a scan of 1 ms
             with suppress(psutil.Error):
                 return [child.pid for child in psutil.Process(pid).children()]
             return []
         children: list[int] = []
-        for thread in threads:  # each thread that forked has a list of its own
+        for thread in threads:  # each thread that forked has its own list
             try:
                 listed = self._files.read(pid, "children", thread)
             except _ENDED:
@@ -437,7 +437,7 @@ class ServerProbe:
         return switches
 
     def _transfer_of(self, pid: int) -> Transfer | None:
-        """Return what a process read and wrote; only root and the same user may know."""
+        """Return the bytes that a process moved; None without the right to read them."""
         try:
             content = self._files.read(pid, "io")
         except (PermissionError, *_ENDED):
@@ -451,7 +451,7 @@ class ServerProbe:
 
 
 class IdleServer:
-    """Reads the CPU time of a server that should be idle: `cpu_s`."""
+    """Reads the CPU time `cpu_s` of a server that should be idle."""
 
     parts: Mapping[str, str] = {}
 
@@ -466,5 +466,5 @@ class IdleServer:
         return {"cpu_s": cpu_seconds(before, after)}
 
 
-def probe_of(subject: Subject) -> ServerProbe:
+def open_probe(subject: Subject) -> ServerProbe:
     return ServerProbe(subject.pid)

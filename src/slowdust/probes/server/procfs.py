@@ -1,4 +1,4 @@
-"""Fast reading of small kernel files: probes do it some dozens of times around every slice."""
+"""Fast reading of small kernel files: probes read dozens of them around every slice."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Collection
 from typing import ClassVar
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
-"""Length of one `USER_HZ` tick, the unit of CPU times in /proc: 10 ms everywhere Linux runs."""
+"""Length of one `USER_HZ` tick, the unit of CPU times in /proc: 10 ms on all Linux systems."""
 
 _CHUNK = 1 << 16
 
 
 def read_bytes(path: str) -> bytes:
-    """Return the whole of a kernel file.
+    """Return the whole content of a kernel file.
 
-    Bare system calls: `Path.read_bytes` costs several times the kernel's own work. Raises OSError
-    if the file, or the process it is about, is not there or not ours to read.
+    Uses bare system calls: `Path.read_bytes` costs several times the kernel's own work. Raises
+    OSError if the file or its process does not exist or is not readable.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -31,11 +31,11 @@ def read_bytes(path: str) -> bytes:
 
 
 class ThreadFiles:
-    """Files of /proc/PID, kept open: reading one again takes half the time of opening it anew.
+    """Files in /proc/PID, kept open: rereading takes half the time of reopening.
 
-    A descriptor belongs to the process, not to its pid: once the process has ended it reads as
-    an error, also where the pid has come back. All objects together keep at most half of the
-    descriptors this program may have; what is beyond is opened for each reading.
+    A descriptor belongs to the process, not to its pid: after the process has exited, reading fails
+    even if the pid is reused. All objects together keep at most half of this program's descriptors;
+    other files are opened for each reading.
     """
 
     kept_by_all: ClassVar[int] = 0
@@ -48,7 +48,7 @@ class ThreadFiles:
     def read(self, pid: int, name: str, thread: int | None = None) -> bytes:
         """Return the file `name` of a process, or of one of its threads.
 
-        Raises OSError if the process or thread has ended, or is not ours to read.
+        Raises OSError if the process or thread has exited, or is not readable.
         """
         if thread is not None:
             name = f"task/{thread}/{name}"
@@ -93,7 +93,7 @@ def _read_again(descriptor: int) -> bytes:
 
 
 def read_text(path: str) -> str | None:
-    """Return a kernel file's text without surrounding blanks; None where it cannot be read."""
+    """Return a kernel file's text without surrounding blanks; None if it cannot be read."""
     try:
         return read_bytes(path).decode(errors="replace").strip()
     except OSError:
@@ -101,9 +101,9 @@ def read_text(path: str) -> str | None:
 
 
 def number_after(content: bytes, label: bytes) -> int | None:
-    """Return the first number behind `label` on its line; None where the label is missing.
+    """Return the first number after `label` on its line; None if the label is missing.
 
-    Raises ValueError if what follows the label is no number.
+    Raises ValueError if the rest of the line is not a number.
     """
     start = content.find(label)
     if start < 0:

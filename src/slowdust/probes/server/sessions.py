@@ -1,7 +1,7 @@
-"""What the processes or threads of a server's sessions do, as the kernel sees it.
+"""The states of a server's sessions (processes or threads), as seen by the kernel.
 
-`schedstat` has their time on a CPU and in the queue for one, to the nanosecond; in which system
-calls they sleep is sampled from `syscall` (proc(5), Documentation/scheduler/sched-stats.rst).
+`schedstat` has their time on a CPU and in the run queue, to the nanosecond. The system calls in
+which they sleep are sampled from `syscall` (proc(5), Documentation/scheduler/sched-stats.rst).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from slowdust.store.waits import SessionTime
 from slowdust.units import Second
 
 EVERY: Second = 0.01
-"""Time between two looks at all sessions."""
+"""Time between two samples of all sessions."""
 RUNNING = "running"
-"""State of what runs or is ready to run."""
+"""State of a running or ready thread."""
 _PAGE_FAULT = "page fault"
 _NAMES = {
     0: "read", 1: "write", 7: "poll", 17: "pread64", 18: "pwrite64", 19: "readv", 20: "writev",
@@ -29,16 +29,16 @@ _NAMES = {
     281: "epoll_pwait", 285: "fallocate", 295: "preadv", 296: "pwritev", 327: "preadv2",
     426: "io_uring_enter",
 }  # fmt: skip
-"""Number of a system call of x86-64 (syscall_64.tbl) -> its name; other machines have others."""
+"""System call number of x86-64 (syscall_64.tbl) -> name; other machines have other numbers."""
 _IS_X86 = os.uname().machine == "x86_64"
 _NS_PER_US = 1e3
 
 
 class SessionSampler:
-    """Observes processes or threads from its entry as a context manager to its exit."""
+    """Observes processes or threads while its context is active."""
 
     def __init__(self, threads: Sequence[int]) -> None:
-        """Observe the threads with these ids; that of a process is the one of its first thread."""
+        """Observe the threads with these ids; a process has the id of its first thread."""
         self._paths = [f"/proc/{thread}" for thread in threads]
         self._states: Counter[str] = Counter()
         self._end = threading.Event()
@@ -55,7 +55,7 @@ class SessionSampler:
         self._after = self._times()
 
     def time(self) -> SessionTime | None:
-        """Return what was seen, after the exit; None where the kernel tells nothing."""
+        """Return the observed time, after the context; None if the kernel shows nothing."""
         samples = self._states.total()
         if not samples and not self._before:
             return None
@@ -91,15 +91,15 @@ class SessionSampler:
 
 
 def _state(path: str) -> str | None:
-    """Return what a thread does; None where it has ended or must not be looked at."""
+    """Return the state of a thread; None if it has exited or is not readable."""
     try:
         text = read_bytes(f"{path}/syscall")
     except OSError:
         return None
-    return state_of(text)
+    return parse_state(text)
 
 
-def state_of(text: bytes) -> str:
+def parse_state(text: bytes) -> str:
     number = text.split(maxsplit=1)[0] if text.strip() else b"running"
     if number == b"running":
         return RUNNING

@@ -1,1 +1,1 @@
-"""All experiments of a results folder as pages that lead to each other."""
+"""All experiments of a results folder as linked pages."""

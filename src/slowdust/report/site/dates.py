@@ -25,15 +25,15 @@ from slowdust.report.history import Course, panel_of
 from slowdust.wording import GROUP_TITLES, counted, step_label
 
 _MOST_DATES = 40
-"""Dates that a trend shows; of more the last ones."""
+"""Most dates that a trend shows, the last ones."""
 
 
 def document(trends: Sequence[Trend]) -> Document:
-    """Return the same contender beside the same base, from night to night."""
+    """Return the ratios of the same contender to the same base, from night to night."""
     sections = [_trend(trend, f"trend-{place}") for place, trend in enumerate(trends)]
     none = (
-        "There is no trend yet: no two experiments have the same contender beside the same base, "
-        "on the same host with the same data."
+        "No trend yet: no two experiments compare the same contender with the same base, on the "
+        "same host and with the same data."
     )
     return Document(
         "Trends by date",
@@ -79,22 +79,24 @@ def _trend(trend: Trend, anchor: str) -> Section:
                 cells.append(replace(cell, verdict="", shade=shade, hint=cell.verdict))
             rows.append(Row(cells, title))
     where = trend.where
-    left_out = f", of which the last {len(dates)} are shown" if first else ""
+    shown = f"; the last {len(dates)} are shown" if first else ""
     facts = [
         f"benchmark {where.benchmark}",
         *([where.data] if where.data else []),
-        f"{counted(len(trend.nights), 'experiment')}{left_out}",
+        f"{counted(len(trend.nights), 'experiment')}{shown}",
         ", ".join(f"{label} {value}" for label, value in where.host) or "host not recorded",
     ]
     heads = [
         Column(date, page=f"experiments/{quote(night.experiment)}.html", hint=night.experiment)
         for date, night in zip(dates, nights, strict=True)
     ]
-    title = f"{trend.contender} against {trend.base}"
+    title = f"{trend.contender} compared with {trend.base}"
     return Section(
         title,
         [
-            text(f"{'; '.join(facts)}. Dates are evenly spaced. Pale: unsure.", role="lead"),
+            text(
+                f"{'; '.join(facts)}. Dates are evenly spaced. Pale marks are unsure.", role="lead"
+            ),
             Panels(Table(columns("test", *heads, left=1), rows, "by date"), panels),
         ],
         anchor,
@@ -103,7 +105,7 @@ def _trend(trend: Trend, anchor: str) -> Section:
 
 
 def _labels(starts: Sequence[str]) -> tuple[str, ...]:
-    """Return the days, with the time of day where two began on one day."""
+    """Return the days, with the time of day if two experiments began on one day."""
     days = [start[:10] for start in starts]
     if len(set(days)) == len(days):
         return tuple(days)

@@ -1,4 +1,4 @@
-"""The pages of a site: its index, the entries, and the frame around other pages."""
+"""The index of a site, its entries, and the navigation of other pages."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from slowdust.store.manifest import Manifest
 from slowdust.units import known
 
 _PLACE = "<main>\n"
-"""Where the layout of all pages has its content begin; nothing foreign is before it but the title,
-which is escaped."""
+"""The start of the content in the layout of all pages. The only foreign text before it is the
+title, which is escaped."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Link:
 
 
 def link_to(path: str, label: str, place: str) -> Link:
-    """Return the link to the page at `path`, from the one at `place`; both from the site's root."""
+    """Return the link from the page `place` to the page `path`; both are relative to the root."""
     return Link("../" * place.count("/") + quote(path), label)
 
 
@@ -45,16 +45,16 @@ def framed(page: str, links: Sequence[Link], annotation: Annotation | None = Non
 
 
 class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """What the index says of one experiment."""
+    """The entry of one experiment in the index."""
 
     name: str
     started: str = ""
-    """Start in ISO 8601, UTC; empty where nobody knows it."""
+    """Start in ISO 8601, UTC; empty if unknown."""
     state: str = ""
     """'finished', 'NOT FINISHED', 'imported (sysbench)', 'unreadable'."""
     base: str = ""
     others: list[str] = []
-    """The contenders beside the base."""
+    """The contenders without the base."""
     benchmarks: list[str] = []
     tests: int = 0
     clients: list[int] = []
@@ -67,7 +67,7 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str = ""
     """Why it cannot be read; empty if it can."""
     previous: str = ""
-    """The experiment before it that can be compared with it; empty if there is none."""
+    """The previous comparable experiment, or empty."""
 
     @property
     def can_be_read(self) -> bool:
@@ -80,7 +80,7 @@ class Entry(msgspec.Struct, kw_only=True, omit_defaults=True):
         return " ".join([*parts, self.host, *annotation.tags, annotation.note]).casefold()
 
 
-def entry_of(name: str, stored: Stored) -> Entry:
+def make_entry(name: str, stored: Stored) -> Entry:
     manifest, report = stored.manifest, stored.report()
     works = known(result.work for result in report.results)
     state = "finished" if manifest.finished else "NOT FINISHED"
@@ -101,11 +101,11 @@ def entry_of(name: str, stored: Stored) -> Entry:
     )
 
 
-def previous_of(manifests: Mapping[str, Manifest | None]) -> dict[str, str]:
-    """Return experiment -> the last one before it that can be compared with it, where there is one.
+def find_previous(manifests: Mapping[str, Manifest | None]) -> dict[str, str]:
+    """Return experiment -> the last comparable one before it, for experiments that have one.
 
-    That has the same base, one of the other contenders and one of the tests. Imported runs have no
-    intervals, so that nothing could be said of their differences.
+    A comparable experiment has the same base, one of the other contenders and one of the tests.
+    Imported runs are excluded: they have no intervals, so their differences have no significance.
     """
     dated = [
         (manifest.started, name, manifest)
@@ -125,7 +125,7 @@ def previous_of(manifests: Mapping[str, Manifest | None]) -> dict[str, str]:
 def _comparable(before: Manifest, after: Manifest) -> bool:
     names = [{facts.name for facts in each.contenders} - {each.base} for each in (before, after)]
     return (
-        before.sources.isdisjoint(after.sources)  # as copies and joined experiments are not
+        before.sources.isdisjoint(after.sources)  # copies and merged experiments share slices
         and bool(before.hosts) == bool(after.hosts)
         and before.base == after.base
         and not names[0].isdisjoint(names[1])
@@ -143,15 +143,15 @@ def _tally(verdicts: Iterable[str | None], order: Sequence[str]) -> dict[str, in
 
 
 class Pairs(Enum):
-    """The pairs of experiments that a site has a page of differences for."""
+    """The pairs of experiments with a page of differences."""
 
     PREVIOUS = "previous"
-    """An experiment and the one before it that can be compared with it."""
+    """An experiment and the previous comparable one."""
     ANY = "any"
 
 
 def render(entries: Sequence[Entry], paths: Mapping[str, str], pairs: Pairs) -> str:
-    """Return the index; `paths` has name -> the path of its page, of those that have one."""
+    """Return the index; `paths` is name -> path, for experiments with a page."""
     tags = Counter(tag for entry in entries for tag in entry.annotation.tags)
     return (
         environment()

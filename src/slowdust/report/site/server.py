@@ -1,4 +1,4 @@
-"""A site over HTTP, for this machine alone."""
+"""A site over HTTP, for this machine only."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _DIFF = re.compile(r"/diff/([^/]+)/([^/]+)\.html")
 class Server(ThreadingHTTPServer):
     """A server of the pages in a folder, bound to the loopback address.
 
-    Raises UsageError where the port is in use or may not be used.
+    Raises UsageError if the port is in use or not permitted.
     """
 
     daemon_threads = True
@@ -41,12 +41,12 @@ class Server(ThreadingHTTPServer):
             super().__init__((LOOPBACK, port), partial(_Handler, directory=str(folder)))
         except OSError as error:
             if error.errno in {errno.EADDRINUSE, errno.EACCES}:
-                what = "is in use" if error.errno == errno.EADDRINUSE else "is the system's"
+                what = "is in use" if error.errno == errno.EADDRINUSE else "is not permitted"
                 raise UsageError(f"port {port} {what}: choose another --port") from None
             raise
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Print what fails while a request is answered, except that the browser has gone."""
+        """Print errors of a request, except for closed connections."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
@@ -62,7 +62,7 @@ class _Handler(SimpleHTTPRequestHandler):
     sys_version = ""
 
     def send_head(self) -> io.BytesIO | BinaryIO | None:
-        """Open the page that is asked for; answer with an error for everything else."""
+        """Open the requested page; answer anything else with an error."""
         refusal = self._refusal()
         if refusal is not None:
             self.send_error(*refusal)
@@ -70,18 +70,18 @@ class _Handler(SimpleHTTPRequestHandler):
         return super().send_head()
 
     def _refusal(self) -> tuple[HTTPStatus, str] | None:
-        """Return why there is no page; a difference that is not there yet is made."""
+        """Return the error of a request; write a page of differences if it does not exist yet."""
         names = {f"{host}:{self.server.server_port}" for host in (LOOPBACK, "localhost")}
-        if self.headers.get("Host", "") not in names:  # others would be another site's trick
-            return HTTPStatus.FORBIDDEN, "This server is for this machine alone"
+        if self.headers.get("Host", "") not in names:  # protects from DNS rebinding
+            return HTTPStatus.FORBIDDEN, "This server answers only requests from this machine"
         try:
             path = unquote(urlsplit(self.path).path, errors="strict")
         except ValueError:
-            return HTTPStatus.BAD_REQUEST, "This is not the address of a page"
+            return HTTPStatus.BAD_REQUEST, "The address is malformed"
         if path == "/":
             path = self.path = f"/{INDEX}"
         if not _PAGE.fullmatch(path) or "\0" in path:
-            return HTTPStatus.NOT_FOUND, "There is no such page"
+            return HTTPStatus.NOT_FOUND, "No such page"
         pair = _DIFF.fullmatch(path)
         if pair is None or pair[1] == pair[2] or not {*pair.groups()} <= {*self.server.site.names}:
             return None
@@ -103,16 +103,16 @@ class _Handler(SimpleHTTPRequestHandler):
         super().end_headers()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Print nothing: a terminal with a line for each request hides the address."""
+        """Print nothing: lines for requests would scroll the address away."""
 
 
 def serve(results: Path, port: int, say: Callable[[str], None]) -> None:
     """Serve the pages of a results folder until Ctrl-C."""
     with temporary_folder() as folder, Server(Site(results, Pairs.ANY), folder, port) as server:
         try:
-            say(f"reading {counted(len(experiments(results)), 'experiment')} of {results}")
+            say(f"reading {counted(len(experiments(results)), 'experiment')} from {results}")
             publish(results, folder, Pairs.ANY)
-            say(f"serving them at {server.url}, until Ctrl-C")
+            say(f"serving at {server.url}; stop with Ctrl-C")
             server.serve_forever()
         except KeyboardInterrupt:
-            say("\nended")
+            say("\nstopped")

@@ -1,11 +1,11 @@
-"""A site: all experiments of a results folder as pages that lead to each other.
+"""A site: all experiments of a results folder as linked pages.
 
     index.html                      all experiments
-    experiments/NAME.html           the report of one
+    experiments/NAME.html           the report of an experiment
     diff/BEFORE/AFTER.html          what changed from one to another
     dates.html, versions.html       trends
 
-A path depends on names alone, so that links to a page stay good.
+Paths depend only on names, so that links stay valid.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ from slowdust.report import diff, html
 from slowdust.report import history as history_report
 from slowdust.report.html import blocks
 from slowdust.report.site import dates, index
-from slowdust.report.site.index import Entry, Link, Pairs, entry_of, framed, link_to, previous_of
+from slowdust.report.site.index import (
+    Entry,
+    Link,
+    Pairs,
+    find_previous,
+    framed,
+    link_to,
+    make_entry,
+)
 from slowdust.store.experiments import Annotation, is_name, read_annotation
 from slowdust.store.folder import Folder, experiments
 from slowdust.store.manifest import Manifest
@@ -38,7 +46,7 @@ from slowdust.store.storage import FAULTS, replace_file
 
 INDEX, DATES, VERSIONS = "index.html", "dates.html", "versions.html"
 RECORD = ".slowdust-site.json"
-"""The file in a site's directory that lists its pages."""
+"""The list of pages in a site's directory."""
 _EVERYTHING = Choice(
     benchmark=lambda _: True,
     test=lambda _: True,
@@ -50,18 +58,18 @@ _EVERYTHING = Choice(
 
 
 class Site:
-    """The pages of the experiments that a results folder has now."""
+    """The pages of the current experiments of a results folder."""
 
     def __init__(self, results: Path, pairs: Pairs) -> None:
         self._results = results
         self._pairs = pairs
         self._folders = {each.name: each for each in experiments(results) if is_name(each.name)}
         self._manifests = {name: _manifest(each) for name, each in self._folders.items()}
-        self._previous = previous_of(self._manifests)
+        self._previous = find_previous(self._manifests)
         self._read = lru_cache(maxsize=3)(self._read_stored)
 
     def pages(self) -> Iterator[tuple[str, str]]:
-        """Yield path and content of each page; experiments from the oldest on, the index last."""
+        """Yield path and content of each page: experiments, the oldest first, then the index."""
         entries: dict[str, Entry] = {}
         for name in self.names:
             entry = entries[name] = self._entry(name)
@@ -70,7 +78,7 @@ class Site:
             before = self._previous.get(name)
             if before is not None and entries[before].can_be_read:
                 entry.previous = before
-            yield path_of(name), self._experiment_page(entry)
+            yield page_path(name), self._experiment_page(entry)
             if entry.previous:
                 yield diff_path(entry.previous, name), self.diff_page(entry.previous, name)
         listed = [entries[name] for name in sorted(self._folders, key=self._started, reverse=True)]
@@ -78,7 +86,7 @@ class Site:
         runs = [Experiment.read(self._folders[name]) for name in readable]
         yield DATES, framed(blocks.render(dates.document(trends_of(runs))), _links(DATES))
         yield VERSIONS, framed(_versions(runs), _links(VERSIONS))
-        paths = {name: link_to(path_of(name), "", INDEX).href for name in readable}
+        paths = {name: link_to(page_path(name), "", INDEX).href for name in readable}
         yield INDEX, index.render(listed, paths, self._pairs)
 
     @property
@@ -88,15 +96,15 @@ class Site:
 
     @property
     def paths(self) -> list[str]:
-        """The paths of the pages, if all experiments can be read."""
+        """The paths of all pages, provided that all experiments can be read."""
         differences = [diff_path(before, after) for after, before in self._previous.items()]
-        return [INDEX, DATES, VERSIONS, *map(path_of, self.names), *differences]
+        return [INDEX, DATES, VERSIONS, *map(page_path, self.names), *differences]
 
     def diff_page(self, before: str, after: str) -> str:
         """Return what changed from one experiment to another."""
         page = blocks.render(diff.document(diff_of(self._read(before), self._read(after))))
         place = diff_path(before, after)
-        links = [link_to(path_of(each), each, place) for each in (before, after)]
+        links = [link_to(page_path(each), each, place) for each in (before, after)]
         return framed(page, [*_links(place), *links])
 
     def _read_stored(self, name: str) -> Stored:
@@ -108,9 +116,9 @@ class Site:
 
     def _entry(self, name: str) -> Entry:
         try:
-            entry = entry_of(name, self._read(name))
+            entry = make_entry(name, self._read(name))
         except SlowdustError as error:
-            # A published page is no place for this machine's paths.
+            # Do not publish paths of this machine.
             why = str(error).replace(f"{self._results}/", "")
             entry = Entry(name=name, state="unreadable", error=why)
         try:
@@ -120,11 +128,11 @@ class Site:
         return entry
 
     def _experiment_page(self, entry: Entry) -> str:
-        stored, place = self._read(entry.name), path_of(entry.name)
+        stored, place = self._read(entry.name), page_path(entry.name)
         links = _links(place)
         if before := entry.previous:
             path = diff_path(before, entry.name)
-            links.append(link_to(path, f"What changed since {before}", place))
+            links.append(link_to(path, f"Changes since {before}", place))
         page = html.render(stored.report(), stored.slices, stored.profiles)
         return framed(page, links, entry.annotation)
 
@@ -144,7 +152,7 @@ def _versions(runs: list[Experiment]) -> str:
     return blocks.render(history_report.document(history))
 
 
-def path_of(name: str) -> str:
+def page_path(name: str) -> str:
     return f"experiments/{name}.html"
 
 
@@ -159,44 +167,44 @@ def _links(place: str) -> list[Link]:
 
 @dataclass
 class Published:
-    """What was done to a site's directory, as paths below it."""
+    """Changes of a site's directory, as relative paths."""
 
     written: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
-    """Pages of experiments that are no longer there."""
+    """Pages of removed experiments."""
     unreadable: list[str] = field(default_factory=list)
-    """Experiments without a page."""
+    """Experiments that could not be read."""
 
 
 class _Record(msgspec.Struct, kw_only=True):
     schema: int = 1
     pages: dict[str, Any] = {}
-    """The paths of the pages; what earlier versions kept of each is ignored."""
+    """The paths of the pages; values of earlier versions are ignored."""
 
 
 def publish(results: Path, directory: Path, pairs: Pairs = Pairs.PREVIOUS) -> Published:
-    """Write the pages of a results folder into a directory; remove pages that are no longer.
+    """Write the pages of a results folder into a directory; remove obsolete pages.
 
     Files that Slowdust has not written are never touched.
 
     Raises:
-        UsageError: the directory is in the results folder, or a file stands where a page belongs,
-            and is not Slowdust's.
+        UsageError: the directory is in the results folder, or a page would replace a file that
+            Slowdust has not written.
         SlowdustError: the directory cannot be written.
     """
     if directory.resolve().is_relative_to(results.resolve()):
         raise UsageError(
-            f"{directory} is in the folder of the experiments, {results}: choose another directory"
+            f"{directory} is within the results folder {results}: choose another directory"
         )
     before, site, outcome = _read_record(directory).pages, Site(results, pairs), Published()
     foreign = [path for path in site.paths if path not in before and (directory / path).exists()]
     if foreign:
         raise UsageError(
-            f"{directory / foreign[0]} is not a page of Slowdust's: choose another directory"
+            f"{directory / foreign[0]} was not written by Slowdust: choose another directory"
         )
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        # A page is Slowdust's before it is there, so that a killed run can be repeated.
+        # Record pages before writing them, so that a killed run can be repeated.
         _write_record(directory, [*before, *site.paths])
         for path, content in site.pages():
             (directory / path).parent.mkdir(parents=True, exist_ok=True)
@@ -209,7 +217,7 @@ def publish(results: Path, directory: Path, pairs: Pairs = Pairs.PREVIOUS) -> Pu
         _write_record(directory, outcome.written)
     except OSError as error:
         raise SlowdustError(f"cannot write the site: {error}") from error
-    outcome.unreadable = [name for name in site.names if path_of(name) not in outcome.written]
+    outcome.unreadable = [name for name in site.names if page_path(name) not in outcome.written]
     return outcome
 
 
@@ -221,8 +229,8 @@ def _read_record(directory: Path) -> _Record:
         return _Record()
     except FAULTS as error:
         raise SlowdustError(
-            f"{path} is damaged, or a newer Slowdust wrote it: remove the directory, and it is "
-            f"written anew ({error})"
+            f"{path} is damaged, or was written by a newer Slowdust: remove the directory and "
+            f"write the site again ({error})"
         ) from error
 
 

@@ -1,1 +1,1 @@
-"""The search for the versions or commits at which a test changed."""
+"""The search for the releases or commits that changed a test."""

@@ -1,4 +1,4 @@
-"""The outcome of a search as a document, ready for a mailing list."""
+"""The outcome of a search as a document, for a page or a mailing list."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from slowdust.report.document import (
     text,
 )
 from slowdust.studies.bisect.outcome import Change, Outcome
-from slowdust.studies.bisect.record import words_for
+from slowdust.studies.bisect.record import describe_metric
 from slowdust.studies.bisect.words import certainty, summary
 from slowdust.studies.engine import STEPS
 from slowdust.wording import share, signed_amount
 
 _FUNCTIONS = 8
-"""Functions of a change that are listed."""
+"""Most functions listed per change."""
 
 
 def document(outcome: Outcome) -> Document:
-    """Return the answer, each change with its causes, and what was measured."""
+    """Return the answer, each change with its causes, and the measured candidates."""
     answer, *changes = summary(outcome)
     range_ = f"{outcome.first.name} to {outcome.last.name}"
     conditions = text(f"Measured: {outcome.conditions}", role="note")
@@ -61,8 +61,9 @@ def document(outcome: Outcome) -> Document:
                         f"Above 1: the candidate costs more than {outcome.first.name}."
                     ),
                     "sure": (
-                        "The posterior probability that the test changed there, and by more than "
-                        "builds differ anyway, given all measurements, of which each may be wrong."
+                        "The posterior probability, given all measurements, that the test changed "
+                        "there by more than builds without a change differ. Any measurement may be "
+                        "wrong."
                     ),
                 }
             ),
@@ -100,7 +101,7 @@ def _change(change: Change, place: int) -> Section:
 
 
 def _measured(change: Change) -> list[str]:
-    """Return what the change and the candidate before it did side by side."""
+    """Return the direct comparison of a change with the candidate before it."""
     result = change.result
     if result is None:
         return []
@@ -108,13 +109,13 @@ def _measured(change: Change) -> list[str]:
     lines = []
     if result.ratio is not None:
         lines.append(
-            f"Throughput of {after} beside {before}: {with_interval(result.ratio)}, "
+            f"Throughput of {after} relative to {before}: {with_interval(result.ratio)}, "
             f"{result.verdict}"
         )
     if result.work is not None and result.work.ratio is not None:
         lines.append(
             f"Instructions per operation: {result.work.instructions:,.0f}, "
-            f"{work_ratio(result.work.ratio.value)} of those of {before}, {result.work.verdict}"
+            f"{work_ratio(result.work.ratio.value)} times {before}, {result.work.verdict}"
         )
     return lines
 
@@ -137,7 +138,7 @@ def _functions(change: Change) -> list[Table]:
 
 def _levels(outcome: Outcome) -> Section:
     changed = {change.candidate.name for change in outcome.changes}
-    heads = ("candidate", "date", f"{words_for(outcome.metric)}, relative to the first", "")
+    heads = ("candidate", "date", f"{describe_metric(outcome.metric)}, relative to the first", "")
     rows = [
         Row(
             [
@@ -149,7 +150,7 @@ def _levels(outcome: Outcome) -> Section:
         )
         for level in outcome.levels
     ]
-    words = f"{words_for(outcome.metric)} of each measured candidate, relative to the first"
+    words = f"{describe_metric(outcome.metric)} of each measured candidate, relative to the first"
     chart = partial(forest, [_drawn(outcome, changed)], outcome.margin, words)
     return Section(
         "Measured candidates",
@@ -169,7 +170,7 @@ def _drawn(outcome: Outcome, changed: Collection[str]) -> ForestGroup:
         name, cost = level.candidate.name, level.cost.ratio
         if not level.place:
             continue
-        # As everywhere, what changed has a colour, and the rest the grey of a base.
+        # As in all charts, changes are coloured, and the others are grey like a base.
         is_change = name in changed
         verdict = ("slower" if cost.value > 1 else "faster") if is_change else "same"
         point = ForestPoint(

@@ -1,4 +1,4 @@
-"""What a search has found, for reports."""
+"""The outcome of a search, for reports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from slowdust.studies.candidates import Candidate
 
 
 class Level(msgspec.Struct, kw_only=True):
-    """The cost of one measured candidate relative to the first one's."""
+    """The cost of a measured candidate relative to the first one."""
 
     candidate: Candidate
     place: int
@@ -32,79 +32,79 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     before: Candidate
     candidates: list[Candidate]
-    """The candidates of which one is the change, in their order; the last one was measured."""
+    """The candidates that may be the change, in their order; the last one was measured."""
     probability: float
     """Posterior probability that one of them is a change."""
     cost: LogRatio
-    """Cost of the last of them relative to that before."""
+    """Cost of the last of them relative to `before`."""
     experiment: str | None = None
-    """The experiment that measured it beside the one before; absent where several are left."""
+    """The experiment that compared it with `before`; absent if several candidates are left."""
     result: Result | None = None
-    """The result of that experiment: time, and work where it was counted."""
+    """The result of that experiment: time, and work if it was counted."""
     functions: FunctionChanges | None = None
     unconfirmed: str | None = None
-    """Why it could not be measured beside the one before it."""
+    """Why it could not be compared with `before`."""
     diff_stat: str | None = None
-    """The files that the commit changed; absent of releases."""
+    """The files that the commit changed; absent for releases."""
 
     @property
     def candidate(self) -> Candidate:
-        """The last of the candidates: the change itself where there is only one."""
+        """The last of the candidates; if there is only one, the change itself."""
         return self.candidates[-1]
 
 
 class Contradicted(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A change that the search suggests, and that its direct measurement contradicts."""
+    """A change that the search suggests but its direct measurement contradicts."""
 
     before: Candidate
     candidates: list[Candidate]
-    """The candidates of which one would be the change."""
+    """The candidates that would include the change."""
     suggested: LogRatio
-    """Cost of the last of them relative to that before, by all measurements."""
+    """Cost of the last of them relative to `before`, by all measurements."""
     measured: LogRatio
-    """The same as last measured side by side."""
+    """The same, by the last direct measurement."""
     work: LogRatio | None = None
-    """Instructions in that experiment, where time decides and they were counted."""
+    """Instructions in that experiment, if time decides and they were counted."""
 
 
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A search at its end."""
+    """A finished search."""
 
     metric: str
     test: str
     first: Candidate
     last: Candidate
     candidates: int
-    """Number of candidates in the range, the first one included."""
+    """Number of candidates in the range, including the first one."""
     measured: int
     margin: float
     changes: list[Change]
     contradicted: list[Contradicted] = []
-    """Changes that are not reported, because their direct measurements contradict them."""
+    """Suggested changes that are not reported, because direct measurements contradict them."""
     levels: list[Level]
     complete: float
-    """Posterior probability that there is no change in any other interval."""
+    """Posterior probability that no other interval has a change."""
     doubtful: list[str] = []
-    """Intervals of which it is not sure whether they have a change, in words."""
+    """Intervals that may have a change, in words."""
     skipped: dict[str, str] = {}
     """Candidate -> why it could not be measured."""
     conditions: str = ""
-    """What was measured on which host, as a report's first line says it; empty without a change."""
+    """Load and host, as in a report's first line; empty without a change."""
     command: str
     """The command that repeats the search."""
 
 
-def outcome_of(
+def summarize_search(
     record: Record,
     beliefs: Sequence[Belief],
     costs: Sequence[Sum],
     confirmed: Mapping[int, Stored],
     contradicted: Mapping[int, Direct],
 ) -> Outcome:
-    """Return what the beliefs about the intervals, and the costs of the candidates, come to.
+    """Return the outcome from the beliefs about the intervals and the costs of the candidates.
 
-    `confirmed` has the experiments in which a change was measured beside the candidate before it,
-    by the place of the change; `contradicted` the direct measurements that contradict one.
+    `confirmed` is place of a change -> the experiment that compared it with the candidate before
+    it; `contradicted` is place -> the direct measurement that contradicts a change.
     """
     listed = record.candidates.listed
     question = record.question
@@ -142,7 +142,7 @@ def outcome_of(
 
 
 def _add_confirmation(change: Change, stored: Stored) -> None:
-    """Set what the experiment of a change and the candidate before it has measured."""
+    """Add the result of the experiment that compared a change with the candidate before it."""
     report = stored.report()
     other = stored.manifest.contenders[-1].name
     change.experiment = stored.name
@@ -181,7 +181,7 @@ def _conditions(stored: Stored) -> str:
 
 
 def _command(question: Question) -> str:
-    """Return the command that repeats a search, with the options that were given."""
+    """Return the command that repeats a search, with its options."""
     options = question.plain_options
     given = {
         "test": options.pop("tests"),
@@ -197,7 +197,7 @@ def _command(question: Question) -> str:
 
 
 def _levels(costs: Sequence[Sum], listed: Sequence[Candidate]) -> list[Level]:
-    """Return the costs of all measured candidates, the first one with itself."""
+    """Return the costs of all measured candidates, including the first one."""
     return [
         Level(candidate=listed[place], place=place, cost=LogRatio(log_ratio, error))
         for place, log_ratio, error in [(0, 0.0, 0.0), *map(astuple, costs)]

@@ -1,14 +1,14 @@
-"""What the measurements say of where a test changed.
+"""The posterior of where a test changed, given the measurements.
 
-The measured candidates cut the range into intervals. The logarithm of an interval's ratio, the cost
-of its last candidate over the cost of the one before it, is drawn from one of several normal
-distributions around 0. A narrow one stands for builds that differ although nothing changed. The
-others stand for changes: their scales are a geometric series, so that changes have a heavy tail.
-Most are of a few percent; a factor of 10,000 is rare, but possible. Each candidate is a change with
-the same prior probability. A measurement is the sum of the intervals between two candidates, with
-its error. A few measurements are wrong by far more than their error; that has a heavy tail, too.
-Given the distribution of each interval and each error, everything is normal. The posterior is the
-sum over the combinations of distributions that are likely at all.
+The measured candidates divide the range into intervals. The log ratio of an interval (the cost of
+its last candidate over the cost of the candidate before it) is drawn from one of several normal
+distributions around 0. A narrow one describes builds that differ although nothing changed. The
+others describe changes; their scales are a geometric series, so that changes have a heavy tail.
+Most changes are a few percent; a factor of 10,000 is rare but possible. Each candidate has the same
+prior probability of being a change. A measurement is the sum of the intervals between two
+candidates, with its error. A few measurements are wrong by far more than their error; that
+distribution has a heavy tail too. Given the distribution of each interval and each error,
+everything is normal. The posterior is the sum over the likely combinations of distributions.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ import numpy.typing as npt
 Vector = npt.NDArray[np.float64]
 
 SURE = 0.95
-"""Probability from which a change, or its absence, is taken for certain."""
+"""Probability at which a change, or its absence, counts as certain."""
 _CHANGE = {0.08: 0.87, 0.4: 0.07, 1.6: 0.04, 6.4: 0.02}
-"""Standard deviation of the logarithm of a change -> share of the changes that have it."""
+"""Standard deviation of the log of a change -> share of the changes."""
 _WRONG = {0.1: 0.019, 0.8: 0.001}
-"""Standard deviation of the error of a wrong measurement -> share of all that have it."""
+"""Standard deviation of the error of a wrong measurement -> share of all measurements."""
 _LEAST_ERROR = 1e-5
-"""Standard error below which no measurement is taken for exact: two may contradict each other."""
+"""Least standard error of a measurement: exact ones could contradict each other."""
 _EXPECTED = 1.5
 """Changes expected in the whole range before anything is measured."""
 _KEPT = 32
-"""Number of the likeliest combinations whose neighbours are looked at."""
+"""Number of the likeliest combinations whose neighbours are examined."""
 _UNLIKELY = 12.0
-"""Difference of log probabilities from the likeliest beyond which a combination does not count."""
+"""Log probability relative to the likeliest combination below which others are ignored."""
 _MOST_MOMENTS = 256
-"""Number of the likeliest combinations from which ratios and their errors are computed."""
+"""Number of the likeliest combinations that ratios and their errors are computed from."""
 _LEAST_FACTOR = 1e-12
-"""Least factor of a determinant: a smaller one is a rounding error."""
+"""Least factor of a determinant: smaller ones are rounding errors."""
 
 _Combination = tuple[int, ...]
-"""Number of the distribution of each interval, then of each measurement's error."""
+"""Index of the distribution of each interval, then of each measurement's error."""
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,17 @@ class MeasuredRatio:
     """Place of the earlier candidate in the range."""
     after: int
     log_ratio: float
-    """Logarithm of the cost of the later one / that of the earlier one."""
+    """ln(cost of the later one / cost of the earlier one)."""
     error: float
     """Standard error of `log_ratio`."""
 
 
 @dataclass(frozen=True)
 class Belief:
-    """What is known of the candidates behind one measured candidate, up to the next one."""
+    """The posterior of an interval: the candidates after a measured one, up to the next one."""
 
     before: int
-    """Place of the last candidate before the interval."""
+    """Place of the measured candidate before the interval."""
     after: int
     """Place of its last candidate."""
     changed: float
@@ -73,11 +73,11 @@ class Belief:
     log_ratio: float
     """Posterior mean of the logarithm of the ratio."""
     error: float
-    """Posterior standard deviation of it."""
+    """Posterior standard deviation of `log_ratio`."""
 
     @property
     def candidates(self) -> int:
-        """Number of candidates of which one may be the change."""
+        """Number of candidates that may be the change."""
         return self.after - self.before
 
 
@@ -93,9 +93,9 @@ class Sum:
 
 
 def beliefs(evidence: Sequence[MeasuredRatio], last: int, drift: float) -> list[Belief]:
-    """Return what the evidence says of each interval between measured candidates, in their order.
+    """Return the posterior of each interval between measured candidates, in their order.
 
-    `last` is the place of the last candidate of the range, of which the first has place 0; `drift`
+    `last` is the place of the last candidate of the range; the first one has place 0. `drift` is
     the standard deviation of the log ratio of an interval without a change.
     """
     intervals = _intervals(evidence)
@@ -112,10 +112,10 @@ def beliefs(evidence: Sequence[MeasuredRatio], last: int, drift: float) -> list[
 
 
 def sums(evidence: Sequence[MeasuredRatio], last: int, drift: float) -> list[Sum]:
-    """Return the log ratio of each measured candidate to the first one, which is left out.
+    """Return the log ratio of each measured candidate to the first one, without the first one.
 
-    Arguments as of `beliefs`. Neighbouring intervals are not independent: what was measured over
-    both of them is surer than either.
+    Arguments are as for `beliefs`. Neighbouring intervals are not independent: the sum of two that
+    were measured together has a smaller error than either.
     """
     intervals = _intervals(evidence)
     if not intervals:
@@ -135,7 +135,7 @@ def _intervals(evidence: Sequence[MeasuredRatio]) -> list[tuple[int, int]]:
 
 
 def _mixed(weights: Vector, means: Vector, variances: Vector) -> tuple[Vector, Vector]:
-    """Return mean and standard deviation over combinations; the last two are (combinations, n)."""
+    """Return mean and standard deviation over combinations; means are (combinations, n)."""
     mean = weights @ means
     # Rounding may leave a variance slightly below 0.
     return mean, np.sqrt(weights @ (np.maximum(variances, 0.0) + (means - mean) ** 2))
@@ -144,8 +144,8 @@ def _mixed(weights: Vector, means: Vector, variances: Vector) -> tuple[Vector, V
 class _Model:
     """The probability of each combination of distributions.
 
-    Intervals, then measurements, are the parts of a combination: the vector of measured values is
-    the sum over the parts of a column times a normal variable.
+    The parts of a combination are the intervals, then the measurements. The vector of measured
+    values is the sum over the parts of a column times a normal variable.
     """
 
     def __init__(
@@ -207,7 +207,7 @@ class _Model:
         done: list[float] = []
         best = -np.inf
         while waiting:
-            # From the likeliest on: what a poor start leads to seldom matters.
+            # The likeliest first: combinations reached from a poor one seldom matter.
             _, combination = heappop(waiting)
             around = scores[combination]
             if done and (around < best - _UNLIKELY or sum(s > around for s in done) >= _KEPT):
@@ -229,7 +229,7 @@ class _Model:
         return np.asarray(np.linalg.cholesky(covariance))
 
     def _of(self, values: Vector, combination: _Combination) -> Vector:
-        """Return the value of each part, of an array of parts and distributions."""
+        """Return the value of each part, from an array of parts by distributions."""
         return np.asarray(values[np.arange(len(combination)), combination])
 
     def _score(self, combination: _Combination, root: Vector) -> float:
@@ -242,8 +242,8 @@ class _Model:
     ) -> Iterator[tuple[_Combination, float]]:
         """Yield the neighbours that gain more than `least` in log probability, with the gain.
 
-        A neighbour has another distribution in one part, or two that follow each other exchanged.
-        The gains come from updates of the covariance of rank 1 and 2.
+        A neighbour differs in the distribution of one part, or has two adjacent parts exchanged.
+        The gains come from updates of rank 1 and 2 of the covariance.
         """
         chosen = np.array(combination)
         variances = self._of(self._variances, combination)
@@ -263,7 +263,7 @@ class _Model:
             yield near, float(gains[part, other])
 
         first = np.flatnonzero(chosen[:-1] != chosen[1:])
-        first = first[first != self._number - 1]  # an interval is exchanged with an interval
+        first = first[first != self._number - 1]  # exchange intervals with intervals only
         then = first + 1
         a = self._variances[first, chosen[then]] - variances[first]
         b = self._variances[then, chosen[first]] - variances[then]
@@ -283,11 +283,11 @@ class _Model:
 def _distributions(
     usual: Vector, others: Mapping[float, float], odds: Vector, width: int
 ) -> tuple[Vector, Vector]:
-    """Return variances and log prior odds of parts, by their distributions.
+    """Return variances and log prior odds of parts, by distribution.
 
-    A part has its usual variance, or the square of one of the others' scales beyond it, with log
-    odds `odds` and the scale's share. Where it has fewer distributions than `width`, the rest are
-    impossible.
+    A part has its usual variance, or that plus the square of one of the other scales, with log odds
+    `odds` plus the log of the scale's share. Distributions up to `width` are filled with impossible
+    ones.
     """
     variances, priors = np.ones((len(usual), width)), np.full((len(usual), width), -np.inf)
     variances[:, 0], priors[:, 0] = usual, 0.0
@@ -299,28 +299,29 @@ def _distributions(
 
 _SIDES = 1.96
 _OF_SIZE = 0.10
-"""Share of a change's size, as a log ratio, by which its measurements may differ."""
+"""Difference allowed between measurements of a change, as a share of its log ratio."""
 
 
 @dataclass(frozen=True)
 class Direct:
-    """The log ratio of a change as measured beside the candidate before it.
+    """The log ratio of a change from its direct comparison with the candidate before it.
 
-    A search knows a change by many measurements over longer intervals. This is the measurement that
-    a reader can repeat.
+    The search knows a change from many measurements over longer intervals. This is the one that a
+    reader can repeat.
     """
 
     log_ratio: float
     error: float
     work: tuple[float, float] | None = None
-    """Log ratio of the instructions in the same experiment, and its error, where time decides."""
+    """Log ratio of the instructions in the same experiment and its error, if time decides."""
 
     def contradicts(self, change: float, margin: float) -> bool:
         """Return whether this measurement contradicts a change of this log ratio.
 
-        It does where its 95% interval excludes the change, and either includes no change or the
-        opposite one, or has another size: by more than `margin` and a tenth of the change. It also
-        does where it shows no change in time, and the instructions changed the other way.
+        It does if its 95% interval excludes the change, and either includes no change or the
+        opposite one, or differs from the change by more than `margin` and a tenth of the change. It
+        also does if it shows no change in time, and the instructions changed in the other
+        direction.
         """
         along = math.copysign(1.0, change)
         least, most = (along * self.log_ratio + side * self.error for side in (-_SIDES, _SIDES))

@@ -1,6 +1,6 @@
-"""The record of a search, `bisection.json` in its folder: what is looked for, and what was done.
+"""The record of a search, `bisection.json` in its folder: the question, and the steps so far.
 
-Beside it are the experiments of the search, in a results folder of their own, `steps/`.
+The experiments of the search are in its own results folder, `steps/`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _PLAIN_NAMES = {
     **{percentile.field: percentile.key for percentile in PERCENTILES},
     "context_switches": "cs",
 }
-"""Name that a user would write -> key of the metric."""
+"""Name in `--metric` -> key of the metric."""
 _COSTS = {each.key: each for each in COMPARED if each not in BESIDE}
-"""What is a cost of the test itself: less is better."""
+"""Metrics that are costs of the test itself: less is better."""
 
 
-def metric_called(name: str) -> str:
-    """Return `auto`, `work`, `time` or the key of a metric that is called so.
+def parse_metric(name: str) -> str:
+    """Return `auto`, `work`, `time` or the key of the metric of that name.
 
-    Raises UsageError for anything else.
+    Raises UsageError for any other name.
     """
     key = _PLAIN_NAMES.get(name, name)
     if key in (AUTO, WORK, TIME) or key in _COSTS:
@@ -37,8 +37,8 @@ def metric_called(name: str) -> str:
     raise UsageError(f"--metric: {no_such('metric', name, choices)}")
 
 
-def words_for(metric: str) -> str:
-    """Return what is compared: 'instructions per operation', 'response time of 99%'."""
+def describe_metric(metric: str) -> str:
+    """Return a metric in words: 'instructions per operation', 'response time of 99%'."""
     if metric == WORK:
         return "instructions per operation"
     if metric == TIME:
@@ -52,16 +52,16 @@ SCHEMA = 1
 
 
 class Question(Asked, kw_only=True, frozen=True):
-    """What a search looks for."""
+    """The question of a search."""
 
     range: str
     """The candidates as the user wrote them."""
     metric: str
     """The metric, or `auto`."""
     margin: float | None
-    """Smallest change to look for, a share of 1; None for that of the metric."""
+    """Smallest change to look for, a share of 1; None for the metric's default."""
     most_candidates: int
-    """Number of candidates up to which intervals without a change are halved."""
+    """Number of measured candidates up to which intervals without a change are halved."""
     good: str | None
     bad: str | None
 
@@ -72,15 +72,15 @@ class Step(msgspec.Struct, kw_only=True):
     places: list[int]
     """Places of its candidates."""
     extensions: int = 0
-    """How often it is to be extended."""
+    """Number of extensions wanted."""
     done: int = -1
-    """How often it was; -1 before it was measured for the first time."""
+    """Number of extensions done; -1 before the first measurement."""
     budget_s: Second | None = None
-    """The budget of its experiment by then; None in records of earlier versions."""
+    """The budget of its experiment at that time; None in records of earlier versions."""
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """A search, as far as it has come."""
+    """A search in progress."""
 
     schema: int = SCHEMA
     question: Question
@@ -88,10 +88,10 @@ class Record(msgspec.Struct, kw_only=True):
     metric: str
     """The metric that decides."""
     margin: float
-    """Smallest change that is looked for, a share of 1."""
+    """Smallest change to look for, a share of 1."""
     steps: list[Step] = []
     skipped: dict[int, str] = {}
     """Place -> why the candidate could not be measured."""
     unconfirmed: dict[int, str] = {}
-    """Place of a change -> why it could not be measured beside the candidate before it."""
+    """Place of a change -> why it could not be compared with the candidate before it."""
     finished: bool = False

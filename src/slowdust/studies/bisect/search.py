@@ -1,13 +1,13 @@
 """The decisions of a search: what to measure next, what follows from it, and when it is over.
 
-The range is cut into quarters first: two changes that cancel each other are seen where they are
-not in the same one. Then an interval that holds a change is halved, the one with the largest change
-first, until it has one candidate. At last the intervals without a change are halved, the doubtful
-and the widest ones first, as far as the number of candidates to measure allows: they may hold
-changes that cancel each other.
+First the range is divided into quarters, which shows two changes that cancel each other unless they
+are in the same quarter. Then intervals with a change are halved, the largest change first, until
+they have one candidate. At the end intervals without a change are halved, the doubtful and the
+widest ones first, up to the allowed number of measured candidates: they may contain changes that
+cancel each other.
 
 A noisy measurement is extended until it is clear on which side the change is, each time to twice
-its length, `MOST_EXTENSIONS` times at most; the search then goes on by what is likely.
+its length, at most `MOST_EXTENSIONS` times. After that the search continues with the likelier side.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import pairwise
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError
 from slowdust.studies.bisect.posterior import SURE, Belief, Direct, MeasuredRatio, beliefs
-from slowdust.studies.bisect.record import Record, Step, words_for
+from slowdust.studies.bisect.record import Record, Step, describe_metric
 from slowdust.studies.bisect.words import cost_in_words, place_in_words, sureness
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.engine import Unfit
@@ -31,7 +31,7 @@ MOST_EXTENSIONS = 3
 _QUARTERS = 4
 _FEWEST_TO_QUARTER = 16
 _WIDE = 16
-"""An interval without a change is halved if it has more than the range's candidates / this."""
+"""An interval without a change is halved if it is longer than the range divided by this."""
 
 
 @dataclass(frozen=True)
@@ -41,36 +41,36 @@ class Measured:
     places: tuple[int, ...]
     """Their places in the range, ascending."""
     extensions: int
-    """How often it has been extended."""
+    """Number of its extensions."""
 
 
 @dataclass(frozen=True)
 class Measure:
-    """The order to measure candidates side by side."""
+    """An order to compare candidates."""
 
     places: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Extend:
-    """The order to measure on what an experiment has measured, as long again."""
+    """An order to extend an experiment to twice its length."""
 
     experiment: int
-    """The place of the experiment among those of the search."""
+    """The index of the experiment in the search."""
 
 
 Order = Measure | Extend
 
 
 def first_order(last: int, skipped: Collection[int]) -> Measure:
-    """Return the candidates that are measured first: both ends, of a long range also quarters."""
+    """Return the candidates to measure first: both ends, and the quarters of a long range."""
     parts = _QUARTERS if last >= _FEWEST_TO_QUARTER else 1
     inner = [_nearest(last * part // parts, 0, last, skipped) for part in range(1, parts)]
     return Measure(tuple(sorted({0, last, *(place for place in inner if place is not None)})))
 
 
 def likely_next(order: Measure, skipped: Collection[int]) -> list[int]:
-    """Return the candidates of which some will be measured after an order: the next middles."""
+    """Return candidates that may be measured after an order: the middles of its intervals."""
     middles = [
         _nearest((before + after) // 2, before, after, skipped)
         for before, after in pairwise(order.places)
@@ -81,10 +81,10 @@ def likely_next(order: Measure, skipped: Collection[int]) -> list[int]:
 def next_order(
     beliefs: Sequence[Belief], measured: Sequence[Measured], skipped: Collection[int], most: int
 ) -> Order | None:
-    """Return what to measure next; None where the search is over.
+    """Return the next order; None if the search is over.
 
     `skipped` has the places of the candidates that cannot be measured; `most` is the number of
-    candidates up to which intervals without a change are halved.
+    measured candidates up to which intervals without a change are halved.
     """
     unclear = [belief for belief in beliefs if 1 - SURE < belief.changed < SURE]
     for belief in sorted(unclear, key=lambda each: abs(each.changed - 0.5)):
@@ -98,7 +98,7 @@ def next_order(
         for each in beliefs
         if each.changed < 0.5 and (each.changed > 1 - SURE or each.candidates * _WIDE > last)
     ]
-    # The more likely ones first: among them are those whose changes nearly cancel each other.
+    # The likelier ones first: they include intervals whose changes nearly cancel each other.
     quiet.sort(key=lambda each: (-max(each.changed, 1 - SURE), -each.candidates))
     for belief in (*by_size, *(quiet if len(beliefs) + 1 < most else ())):
         middle = (belief.before + belief.after) // 2
@@ -109,8 +109,8 @@ def next_order(
 
 
 def _extensible(belief: Belief, measured: Sequence[Measured]) -> int | None:
-    """Return the experiment that tells most of an interval and may be extended, if any."""
-    telling = [
+    """Return the most informative experiment about an interval that may be extended, if any."""
+    informative = [
         place
         for place, each in enumerate(measured)
         if each.extensions < MOST_EXTENSIONS
@@ -119,24 +119,24 @@ def _extensible(belief: Belief, measured: Sequence[Measured]) -> int | None:
             for before, after in pairwise(each.places)
         )
     ]
-    return telling[-1] if telling else None
+    return informative[-1] if informative else None
 
 
 def _nearest(wanted: int, before: int, after: int, skipped: Collection[int]) -> int | None:
-    """Return the place nearest to the wanted one between two that can be measured."""
+    """Return the measurable place between two others that is nearest to the wanted one."""
     inner = [place for place in range(before + 1, after) if place not in skipped]
     return min(inner, key=lambda place: (abs(place - wanted), place), default=None)
 
 
 _MOST_CONFIRMATIONS = 2
-"""Number of times that a change is measured beside the candidate before it, at most."""
+"""Most direct comparisons of a change with the candidate before it."""
 _DRIFT = 0.25
-"""Standard deviation of what builds differ by without a change / the smallest change."""
+"""Standard deviation of builds without a change, relative to the smallest change."""
 
 
 @dataclass(frozen=True)
 class StepWanted:
-    """A step of the search that is to be measured, as far as its record says."""
+    """A step of the search that is to be measured."""
 
     number: int
     """0-based."""
@@ -144,46 +144,46 @@ class StepWanted:
     """Places of the candidates to measure side by side."""
     extensions: int
     ahead: tuple[int, ...] = ()
-    """Places of candidates of which some will be measured next."""
+    """Places of candidates that may be measured next."""
 
 
 @dataclass(frozen=True)
 class DirectWanted:
-    """The direct measurement of a change and the candidate before it."""
+    """A direct comparison of a change with the candidate before it."""
 
     before: int
     after: int
     number: int
-    """How many there were before, and this one: each is another experiment."""
+    """Number of the comparison, 1-based: each is an experiment of its own."""
 
 
 Wanted = StepWanted | DirectWanted
 
 
 class Search:
-    """A search, which can be stopped and continued at any time.
+    """A search, which can be stopped and resumed at any time.
 
-    Each change that is found is measured beside the candidate before it, as is one that is only
-    doubtful if it never was. If that contradicts a change, the search continues, and the change is
-    measured once more.
+    Each change is compared directly with the candidate before it, and so is a doubtful change that
+    was never measured directly. If the comparison contradicts the change, the search continues, and
+    the change is compared once more.
     """
 
     def __init__(self, record: Record, say: Progress, *, extends: bool) -> None:
-        """`extends` says whether measuring on makes a result surer."""
+        """`extends` says whether a longer measurement makes a result more certain."""
         self._record = record
         self._say = say
         self._extends = extends
         self._evidence: list[Sequence[MeasuredRatio]] = [() for _ in record.steps]
         """The evidence of each step."""
         self._unmeasured = [n for n, step in enumerate(record.steps) if len(step.places) > 1]
-        """Steps that are to be measured, or to be read again."""
+        """Steps to measure, or to read again."""
         self._unconfirmed: list[Belief] = []
-        """Changes that are measured directly next."""
+        """Changes to compare directly next."""
         self._confirmed: dict[tuple[int, int], list[Direct | None]] = {}
-        """Interval -> the measurements of its change, one for each that was tried."""
+        """Interval -> the direct measurements of its change, None for each that failed."""
         self._judged: list[MeasuredRatio] = []
         self._beliefs: list[Belief] = []
-        """What follows from the evidence that was judged last."""
+        """The posterior of `_judged`, the evidence that was used last."""
 
     @property
     def last(self) -> int:
@@ -191,7 +191,7 @@ class Search:
         return len(self._record.candidates.listed) - 1
 
     def next(self) -> Wanted | None:
-        """Return what to measure next; None at the end."""
+        """Return the next measurement; None at the end."""
         if not self._unconfirmed:
             ahead: Sequence[int] = ()
             while not self._unmeasured and (order := self._order()) is not None:
@@ -204,9 +204,9 @@ class Search:
         return self._confirmation() if self._unconfirmed else None
 
     def learn_step(self, wanted: StepWanted, found: Sequence[MeasuredRatio] | Unfit) -> None:
-        """Note the ratios of neighbours among the places of a step.
+        """Store the ratios of neighbours among the places of a step.
 
-        A candidate that cannot be measured is left out from now on.
+        A candidate that cannot be measured is skipped from now on.
 
         Raises:
             SlowdustError: an end of the range cannot be measured.
@@ -214,9 +214,9 @@ class Search:
         number = wanted.number
         step = self._record.steps[number]
         if not isinstance(found, Unfit):
-            found = self._lacking(step, found) or found
+            found = self._find_missing(step, found) or found
         if isinstance(found, Unfit):
-            self._leave_out(step.places[found.place], found.reason, step)
+            self._skip(step.places[found.place], found.reason, step)
             # Without the candidate between the ends there is nothing to learn.
             if number == 0 and len(step.places) > 1:
                 return
@@ -226,7 +226,7 @@ class Search:
         self._unmeasured.remove(number)
 
     def learn_direct(self, wanted: DirectWanted, found: Direct | Unfit | None) -> None:
-        """Note a direct measurement; None if it has no ratio."""
+        """Store a direct measurement; None if it has no ratio."""
         self._unconfirmed.pop(0)
         unconfirmed = self._record.unconfirmed
         unconfirmed.pop(wanted.after, None)
@@ -239,7 +239,7 @@ class Search:
         self._say_outcome(wanted.after)
 
     def beliefs(self) -> list[Belief]:
-        """Return what is known of each interval."""
+        """Return the posterior of each interval."""
         if self.evidence != self._judged:
             self._judged = self.evidence
             self._beliefs = beliefs(self._judged, self.last, self.drift)
@@ -247,7 +247,7 @@ class Search:
 
     @property
     def evidence(self) -> list[MeasuredRatio]:
-        """All that was measured."""
+        """All measured ratios."""
         steps = [each for evidence in self._evidence for each in evidence]
         confirmed = [
             MeasuredRatio(*place, each.log_ratio, each.error)
@@ -259,7 +259,7 @@ class Search:
 
     @property
     def contradicted(self) -> Mapping[int, Direct]:
-        """Place of a change -> its last direct measurement, where that contradicts it."""
+        """Place of a change -> its last direct measurement, if that contradicts the change."""
         return {
             belief.after: direct
             for belief in self.beliefs()
@@ -267,14 +267,14 @@ class Search:
         }
 
     def _contradiction(self, belief: Belief) -> Direct | None:
-        """Return the last direct measurement of an interval if it contradicts what is known."""
+        """Return the last direct measurement of an interval if it contradicts the posterior."""
         direct = self._direct(belief)
         if direct is None or not direct.contradicts(belief.log_ratio, self._record.margin):
             return None
         return direct
 
     def _direct(self, belief: Belief) -> Direct | None:
-        """Return the last direct measurement of an interval, by a confirmation or else a step."""
+        """Return the last direct measurement of an interval, from a confirmation or else a step."""
         place = (belief.before, belief.after)
         if confirmed := [each for each in self._confirmed.get(place, []) if each is not None]:
             return confirmed[-1]
@@ -292,7 +292,7 @@ class Search:
         if len(tries) >= _MOST_CONFIRMATIONS or None in tries:
             return False
         if belief.changed < 0.5:
-            # What only follows from other measurements is settled by one of its own.
+            # A doubt that follows from other measurements is decided by a direct one.
             doubtful = belief.changed > 1 - SURE and belief.candidates == 1
             return doubtful and self._direct(belief) is None
         if not tries and belief.candidates == 1:
@@ -305,18 +305,18 @@ class Search:
         tries = self._confirmed.get((belief.before, belief.after), [])
         again = " once more" if tries else ""
         before = listed[belief.before].name
-        self._say(f"measuring {listed[belief.after].title} beside {before}{again}")
+        self._say(f"comparing {listed[belief.after].title} with {before}{again}")
         return DirectWanted(belief.before, belief.after, len(tries) + 1)
 
     def _say_outcome(self, after: int) -> None:
-        """Say what is known of a change after it was measured beside the candidate before it."""
+        """Report a change after its direct comparison with the candidate before it."""
         belief = next(each for each in self.beliefs() if each.after == after)
         if belief.changed < 0.5:
             name = place_in_words(self._candidates_of(belief))
             self._say(f"{name}: no change, {sureness(1 - belief.changed)}")
         elif (direct := self._contradiction(belief)) is not None:
             measured = self._cost(direct.log_ratio)
-            self._say(f"{self._found(belief)}, is contradicted by this measurement: {measured}")
+            self._say(f"{self._found(belief)}, but this measurement contradicts it: {measured}")
         else:
             self._say(f"found: {self._found(belief)}")
 
@@ -327,7 +327,7 @@ class Search:
         return cost_in_words(math.exp(log_ratio), self._record.metric)
 
     def _found(self, belief: Belief) -> str:
-        """Write a change: 'c7: 5.1% more work, 97% sure'."""
+        """Return a change in words: 'c7: 5.1% more work, 97% sure'."""
         name = place_in_words(self._candidates_of(belief))
         return f"{name}: {self._cost(belief.log_ratio)}, {sureness(belief.changed)}"
 
@@ -345,7 +345,7 @@ class Search:
         return next_order(self.beliefs(), measured, skipped, self._record.question.most_candidates)
 
     def _begin(self, order: Order) -> Sequence[int]:
-        """Add a step, or extend one; return the candidates that are likely to follow."""
+        """Add a step, or extend one; return the candidates that may follow."""
         steps = self._record.steps
         ahead: Sequence[int] = ()
         if isinstance(order, Extend):
@@ -361,24 +361,24 @@ class Search:
         return ahead
 
     def _measured_of(self, order: Measure) -> list[int]:
-        """Return the places to measure: what needs no more measuring is known of a last one."""
+        """Return the places to measure, without the last one if it was measured already."""
         halves = bool(self._record.steps)
         return [*order.places[:2]] if halves and not self._extends else [*order.places]
 
     def _announcement(self, number: int, order: Order) -> str:
         listed = self._record.candidates.listed
         names = ", ".join(listed[place].name for place in self._record.steps[number].places)
-        what = "measuring" if isinstance(order, Measure) else "measuring on"
+        what = "comparing" if isinstance(order, Measure) else "extending"
         left = f"; {self._left()}" if self.evidence else ""
         return f"step {number + 1}: {what} {names}{left}"
 
     def _left(self) -> str:
-        """Name each change that is known so far, with the candidates where it may be."""
+        """Return the changes found so far, in words."""
         found = [self._found(belief) for belief in self.beliefs() if belief.changed >= 0.5]
         return f"found so far: {'; '.join(found)}" if found else "no change found so far"
 
-    def _lacking(self, step: Step, evidence: Sequence[MeasuredRatio]) -> Unfit | None:
-        """Return the first candidate without a ratio; raise SlowdustError if an end has none."""
+    def _find_missing(self, step: Step, evidence: Sequence[MeasuredRatio]) -> Unfit | None:
+        """Return the first candidate without a ratio. Raises SlowdustError if an end has none."""
         seen = {place for each in evidence for place in (each.before, each.after)}
         lacking = [place for place in step.places if place not in seen]
         if not lacking:
@@ -392,12 +392,12 @@ class Search:
 
     @property
     def _without_ratio(self) -> str:
-        return f"it has no {words_for(self._record.metric)} in this test"
+        return f"no {describe_metric(self._record.metric)} in this test"
 
-    def _leave_out(self, place: int, reason: str, step: Step) -> None:
+    def _skip(self, place: int, reason: str, step: Step) -> None:
         name = self._record.candidates.listed[place].name
         if place in (0, self.last):
-            raise SlowdustError(f"{name}, an end of the range, cannot be measured: {reason}")
-        self._say(f"{name} is left out: {reason}")
+            raise SlowdustError(f"{name}, one end of the range, cannot be measured: {reason}")
+        self._say(f"skipped {name}: {reason}")
         self._record.skipped[place] = reason
         step.places.remove(place)

@@ -1,4 +1,4 @@
-"""`slowdust bisect` as a study: its experiments, and what they say of the candidates."""
+"""`slowdust bisect` as a study: its experiments, and their results for the search."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from slowdust.builds.model import Progress
 from slowdust.builds.revisions import diff_stat
 from slowdust.errors import UsageError
 from slowdust.experiment.experiment import Experiment, Lab
-from slowdust.experiment.local_lab import counting_for, counting_of
+from slowdust.experiment.local_lab import choose_counting, confirm_counting
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import Spec
 from slowdust.report.document import Document
 from slowdust.store.manifest import ContenderFacts
 from slowdust.studies.bisect.document import document
-from slowdust.studies.bisect.outcome import Outcome, outcome_of
+from slowdust.studies.bisect.outcome import Outcome, summarize_search
 from slowdust.studies.bisect.posterior import Direct, MeasuredRatio, sums
-from slowdust.studies.bisect.record import AUTO, Question, Record, metric_called
+from slowdust.studies.bisect.record import AUTO, Question, Record, parse_metric
 from slowdust.studies.bisect.search import DirectWanted, Search, StepWanted
 from slowdust.studies.candidates import committed, released
 from slowdust.studies.engine import Order, Study, Unfit
@@ -32,22 +32,22 @@ from slowdust.units import Second
 from slowdust.wording import first_line
 
 MARGINS = {WORK: 0.01, TIME: 0.03}
-"""Smallest changes that are looked for."""
+"""Default smallest changes to look for."""
 _TO_COUNT: Second = 1.0
-"""Budget of an experiment whose work alone counts."""
+"""Budget of an experiment that only counts work."""
 _COUNTING_EACH: Second = 60.0
-"""Budget of counting for each candidate, unless the user sets another one for all of them."""
+"""Default budget of counting per candidate."""
 
 
 def step_spec(record: Record, name: str, places: Sequence[int]) -> Spec:
-    """Return the experiment of a step, which has what decides and nothing else."""
+    """Return the experiment of a step, which measures only the deciding metric."""
     if record.metric != WORK:
         return _spec(record, name, places, {"count": "off"})
     return _spec(record, name, places, {"budget": _TO_COUNT, "incarnations": 1})
 
 
 def change_spec(record: Record, wanted: DirectWanted) -> Spec:
-    """Return the experiment of a change and the candidate before it, in time and work."""
+    """Return the experiment that compares a change with its predecessor, in time and work."""
     listed = record.candidates.listed
     again = "" if wanted.number == 1 else f"-{wanted.number}"
     name = f"change-{listed[wanted.after].name}-beside-{listed[wanted.before].name}{again}"
@@ -62,7 +62,7 @@ def _spec(record: Record, name: str, places: Sequence[int], own: Mapping[str, An
 
 
 class Bisection(Study[Question, Record, Outcome]):
-    """The search for the releases or commits at which a test changed."""
+    """The search for the releases or commits that changed a test."""
 
     noun = "search"
     record_file = "bisection.json"
@@ -71,7 +71,7 @@ class Bisection(Study[Question, Record, Outcome]):
     _search: Search
 
     def begin(self, question: Question, lab: Lab, say: Progress) -> Record:
-        """Return the record of a new search, once both ends of its range are built."""
+        """Return the record of a new search, once the ends of its range are built."""
         del say
         if question.good is None or question.bad is None:
             candidates = released(question.range)
@@ -82,18 +82,20 @@ class Bisection(Study[Question, Record, Outcome]):
         try:
             spec = spec_from_options(ends, question.options)
         except UsageError as error:
-            # The option of a search is --test: the rest of the sentence names the test.
+            # A search has the option --test; the rest of the message names the test.
             raise UsageError(str(error).removeprefix("--tests: ")) from None
         if (tests := len(spec.chosen_tests())) != 1:
-            raise UsageError(f"--test {question.options['tests']} means {tests} tests: name one")
+            raise UsageError(
+                f"--test {question.options['tests']} matches {tests} tests: choose one"
+            )
         if len(spec.clients) != 1:
-            raise UsageError("--clients: a search has one number of clients")
+            raise UsageError("--clients: bisect takes one number of clients")
         if len(spec.planned_contenders()) != len(ends):
-            raise UsageError("--set: a search has one value of each setting")
-        metric = metric_called(question.metric)
+            raise UsageError("--set: bisect takes one value per setting")
+        metric = parse_metric(question.metric)
         resolved = lab.prepare(spec)
         if metric in (AUTO, WORK):
-            counting = counting_for(resolved, counting_of(spec), spec)
+            counting = confirm_counting(resolved, choose_counting(spec), spec)
             if metric == WORK and counting.source is None:
                 raise UsageError(f"--metric work: {counting.reason}")
             metric = TIME if counting.source is None else WORK
@@ -102,17 +104,17 @@ class Bisection(Study[Question, Record, Outcome]):
         return Record(question=question, candidates=candidates, metric=metric, margin=margin)
 
     def resume(self, question: Question) -> None:
-        """Take over the number of candidates: more may be wanted now."""
+        """Take the number of candidates, which may have changed."""
         self.record = msgspec.structs.replace(self.record, question=question)
 
     def open(self, folder: Path, say: Progress) -> None:
-        """Begin with what the record has."""
+        """Begin with the record."""
         del folder
         self._search = Search(self.record, say, extends=self.record.metric != WORK)
         self._confirmed: dict[int, Stored] = {}
 
     def next(self) -> Order | None:
-        """Return the experiment of a step, or that of a change and the candidate before it."""
+        """Return the experiment of a step, or of a change and the candidate before it."""
         wanted = self._search.next()
         if wanted is None:
             self.record.finished = True
@@ -124,19 +126,19 @@ class Bisection(Study[Question, Record, Outcome]):
         step = record.steps[wanted.number]
         extends = max(step.done, 0) < wanted.extensions
         before = spec.budget * 2 ** max(0, wanted.extensions - 1)
-        # A compiler next to it disturbs time, but not counted work.
+        # A compiler that runs concurrently disturbs time, but not counted work.
         ahead = wanted.ahead if record.metric == WORK else ()
         return Order(
             spec,
             wanted,
-            extra=before if extends else 0.0,  # as long again as all before it
+            extra=before if extends else 0.0,  # doubles its length
             extended=before if step.budget_s is None else step.budget_s,
             builds={n: step_spec(record, "build", [p]) for n, p in enumerate(wanted.places)},
             ahead=[record.candidates.listed[place].contender for place in ahead],
         )
 
     def learn(self, order: Order, found: Experiment | Unfit) -> None:
-        """Note the ratios between neighbours, or which candidate cannot be measured."""
+        """Store the ratios between neighbours, or the candidate that cannot be measured."""
         wanted, search = order.subject, self._search
         if isinstance(wanted, StepWanted):
             if isinstance(found, Experiment):
@@ -159,14 +161,14 @@ class Bisection(Study[Question, Record, Outcome]):
         search.learn_direct(wanted, unfit or self._direct(found, places))
 
     def _direct(self, experiment: Experiment, places: Sequence[int]) -> Direct | None:
-        """Return the ratio of a change to the candidate before it; None if there is none."""
+        """Return the ratio of a change to the candidate before it; None if it was not measured."""
         measured = self._evidence(experiment, places, self.record.metric)
         if not measured:
             return None
         timed = self.record.metric == TIME
         work = self._evidence(experiment, places, WORK) if timed else []
-        beside = (work[0].log_ratio, work[0].error) if work else None
-        return Direct(measured[0].log_ratio, measured[0].error, beside)
+        counted = (work[0].log_ratio, work[0].error) if work else None
+        return Direct(measured[0].log_ratio, measured[0].error, counted)
 
     def _unfit(self, experiment: Experiment, places: Sequence[int]) -> Unfit | None:
         """Return the first candidate whose server did not run to the end."""
@@ -181,9 +183,9 @@ class Bisection(Study[Question, Record, Outcome]):
     def _facts(
         self, experiment: Experiment, places: Sequence[int]
     ) -> list[tuple[int, ContenderFacts]]:
-        """Return the contenders of an experiment that are at these places, with the places.
+        """Return the contenders of an experiment at these places, with the places.
 
-        The experiment may have others: candidates that were left out later.
+        The experiment may have other contenders: candidates that were skipped later.
         """
         listed = self.record.candidates.listed
         written = {listed[place].contender: place for place in places}
@@ -202,10 +204,12 @@ class Bisection(Study[Question, Record, Outcome]):
         ]
 
     def outcome(self) -> Outcome:
-        """Return what was found, with the files that each commit changed which is a change."""
+        """Return the outcome, with the changed files of each commit that is a change."""
         search, record = self._search, self.record
         costs = sums(search.evidence, search.last, search.drift)
-        outcome = outcome_of(record, search.beliefs(), costs, self._confirmed, search.contradicted)
+        outcome = summarize_search(
+            record, search.beliefs(), costs, self._confirmed, search.contradicted
+        )
         for change in outcome.changes:
             commit, repository = change.candidate.commit, record.candidates.folder
             if repository is not None and commit is not None and len(change.candidates) == 1:

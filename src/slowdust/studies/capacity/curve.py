@@ -1,25 +1,25 @@
-"""What trials say of the contenders' capacities: the posterior of a psychometric function.
+"""The posterior of the contenders' capacities: a psychometric function of the trials.
 
 The probability that a trial at the rate r meets the SLA is
 
     p = g + (1 - l - g) Phi((theta_k + u_ks + d_t - ln r) / sigma_k)
 
-with a threshold theta and a spread sigma of each contender k, a shift u of each start s of its
-server, a drift d of the machine that all contenders have at the time t, and the share l of trials
-that miss the SLA at any rate, as a stall of the machine makes them (a lapse: Wichmann & Hill 2001,
-Perception & Psychophysics 63). g is the share that meets it at any rate. The shifts are normal with
-the standard deviation tau; the drift is a stationary Gaussian process with delta, of which
-neighbours in time have most in common. The capacity is the rate at which `SHARE` of the trials that
-do not lapse meet the SLA: ln capacity = theta - z sigma.
+with a threshold theta and a spread sigma for each contender k, a shift u for each start s of its
+server, a drift d of the machine at the time t that all contenders share, and the share l of trials
+that miss the SLA at any rate, because the machine stalls (a lapse: Wichmann & Hill 2001, Perception
+& Psychophysics 63). g is the share of trials that meet the SLA at any rate. The shifts are normal
+with the standard deviation tau. The drift is a stationary Gaussian process with the standard
+deviation delta, whose correlation decays with time. The capacity is the rate at which `SHARE` of
+the trials that do not lapse meet the SLA: ln capacity = theta - z sigma.
 
-The posterior is a mixture over a grid of (tau, delta, l), given each of which theta, ln sigma, u
-and d are normal about their mode (the Laplace approximation, as in INLA: Rue, Martino & Chopin
-2009, J. R. Stat. Soc. B 71).
+The posterior is a mixture over a grid of (tau, delta, l). Given a point of the grid, theta, ln
+sigma, u and d are normal about their mode (the Laplace approximation, as in INLA: Rue, Martino &
+Chopin 2009, J. R. Stat. Soc. B 71).
 
-A model knows the disturbances that it was made for. A burst of other load that spoils the trials of
-one contender alone is none of them, and looks like a lower capacity. So the interval of a ratio is
-at least that of the jackknife over the starts (Tukey 1958, Ann. Math. Stat. 29), which supposes
-nothing but that starts are independent.
+The model does not include a burst of other load that spoils the trials of one contender only; it
+would look like a lower capacity. So the interval of a ratio is at least as wide as the jackknife
+interval over the starts (Tukey 1958, Ann. Math. Stat. 29), which assumes only that starts are
+independent.
 """
 
 from __future__ import annotations
@@ -55,21 +55,21 @@ _USUAL_TAU = 0.03
 _USUAL_DELTA = 0.08
 _FREEDOM = 3.0
 _MEMORY: Second = 20.0
-"""Time after which the drift of the machine has lost most of what it was."""
+"""Time constant of the correlation of the drift."""
 _SIGMA = (math.log(0.12), 0.7)
-"""Prior mean and standard deviation of ln sigma, of all contenders together."""
-_SIGMA_APART = 0.2
-"""Prior standard deviation of what contenders differ by in ln sigma: the spread is mostly the
-machine's. Without it a few unlucky trials widen the spread of one contender, and move its capacity.
-"""
+"""Prior mean and standard deviation of the ln sigma that contenders share."""
+_SIGMA_DIFFERENCE = 0.2
+"""Prior standard deviation of the difference in ln sigma between contenders. It is small because
+the spread comes mostly from the machine. Without it a few unlucky trials would widen the spread of
+one contender, and change its capacity."""
 _THETA_SPREAD = 1.0
 _MOST_SEGMENTS = 60
-"""Values of the drift, at most: neighbouring turns share one where there are more of them."""
+"""Most values of the drift: with more turns, neighbouring turns share one."""
 _STEPS = 40
 _CLOSE = 1e-4
 _LEAST = 1e-9
 _FEWEST_STARTS = 3
-"""Starts that tell anything of how much they differ."""
+"""Fewest starts for an estimate of how much they differ."""
 
 Ends = tuple[float, float]
 
@@ -81,19 +81,19 @@ class Outcomes:
     log_rate: FloatArray
     met: NDArray[np.bool_]
     contender: NDArray[np.int64]
-    """Number of the contender, 0-based."""
+    """Index of the contender, 0-based."""
     start: NDArray[np.int64]
-    """Number of the start, 0-based."""
+    """Index of the start, 0-based."""
     time: FloatArray
     """Seconds of measuring before the trial."""
     contenders: int
     expected: FloatArray
-    """ln of the rate at which each contender is expected to have its threshold."""
+    """ln of the expected threshold of each contender."""
 
 
 @dataclass(frozen=True)
 class _Hyper:
-    """What is given of a posterior: a point of the grid."""
+    """A point of the grid."""
 
     tau: float
     delta: float
@@ -163,12 +163,12 @@ class Curve:
 
     @cached_property
     def _one_given(self) -> _Given:
-        """The posterior at a usual point of the grid: quickly found, and enough to go on by."""
+        """The posterior at a typical point of the grid: fast, and good enough to choose rates."""
         usual = _Hyper(_USUAL_TAU, _USUAL_DELTA, _LAPSES[1], 0.0)
         return self._design.solve(usual, self._design.begin)
 
     def threshold_now(self, contender: int, start: int) -> tuple[float, float]:
-        """Return theta of a contender in a start at the end of the trials, and its sigma."""
+        """Return theta of a contender in a start, at the time of the last trial, and its sigma."""
         design, mode = self._design, self._one_given.mode
         theta = mode[contender]
         if start < design.starts:
@@ -178,9 +178,9 @@ class Curve:
         return float(theta), float(np.exp(mode[design.contenders + contender]))
 
     def may_be_within(self, contenders: Sequence[int], half_width: float) -> bool:
-        """Return whether the intervals of ln capacities may be so narrow: soon told where not.
+        """Return whether the intervals of ln capacities may be this narrow; fast if they are not.
 
-        They hardly can where they are wider given that nothing but chance disturbs the trials.
+        They cannot be if they are wider even without shifts, drift and lapses.
         """
         quiet = _Hyper(_TAUS[0], _DELTAS[0], _LAPSES[0], 0.0)
         given = self._design.solve(quiet, self._design.begin)
@@ -188,14 +188,14 @@ class Curve:
         return all(reach[number] <= half_width for number in contenders)
 
     def capacity(self, contender: int) -> Mixed:
-        """Return what is known of ln capacity."""
+        """Return the posterior of ln capacity."""
         gradient = self._gradients(contender)
         return self._mixed(
             [self._log_capacity(given, contender) for given in self._all_given], gradient
         )
 
     def log_ratio(self, contender: int, base: int) -> Mixed:
-        """Return what is known of the logarithm of a capacity relative to the base's."""
+        """Return the posterior of the ln ratio of a capacity to the base's."""
         ours, theirs = self._gradients(contender), self._gradients(base)
         means = [
             self._log_capacity(given, contender) - self._log_capacity(given, base)
@@ -204,7 +204,7 @@ class Curve:
         return self._mixed(means, [a - b for a, b in zip(ours, theirs, strict=True)])
 
     def spread(self, contender: int) -> float:
-        """Return sigma: how far the rates at which trials meet and miss the SLA overlap."""
+        """Return sigma: the overlap of the rates that meet and that miss the SLA."""
         place = self._design.contenders + contender
         logs = [given.mode[place] for given in self._all_given]
         return float(np.exp(self._weights @ np.array(logs)))
@@ -216,9 +216,9 @@ class Curve:
 
     @property
     def least_lapse(self) -> float:
-        """The largest share of lapses of the grid that is reached with `CONFIDENCE`.
+        """The largest share of lapses in the grid that is exceeded with `CONFIDENCE`.
 
-        It is that of the prior, the least, unless trials well below the threshold missed the SLA.
+        It is the smallest one unless trials well below the threshold missed the SLA.
         """
         reached = [
             lapse for lapse in _LAPSES if self._weights[self._lapses >= lapse].sum() >= CONFIDENCE
@@ -260,7 +260,7 @@ class Mixed:
     deviation: FloatArray
 
     def quantile(self, share: float) -> float:
-        """Return the value below which a share of the distribution lies."""
+        """Return the quantile of the mixture, by bisection."""
         low = float((self.mean - 9 * self.deviation).min())
         high = float((self.mean + 9 * self.deviation).max())
         for _ in range(80):
@@ -270,13 +270,13 @@ class Mixed:
         return (low + high) / 2
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return the ends that leave as much out on both sides."""
+        """Return the equal-tailed interval."""
         outside = (1 - confidence) / 2
         return self.quantile(outside), self.quantile(1 - outside)
 
 
 class _Design:
-    """The trials' places among the parameters: theta, ln sigma, u by contender and start, d."""
+    """The design matrix; parameters are theta, ln sigma, u by contender and start, and d."""
 
     def __init__(self, outcomes: Outcomes) -> None:
         self._outcomes = outcomes
@@ -301,19 +301,19 @@ class _Design:
 
     @property
     def begin(self) -> FloatArray:
-        """Where to look for a mode: each theta where it parts most trials that met from others.
+        """Start values for the mode: each theta separates met from missed trials best.
 
-        Far from there all that a trial says is flat, and a search for the mode may stay.
+        Far away from there the likelihood is flat, and the search for the mode may not move.
         """
         begin = self.prior_mean.copy()
         for contender in range(self.contenders):
             own = self._outcomes.contender == contender
             if own.any():
-                begin[contender] = _parting(self._outcomes.log_rate[own], self._outcomes.met[own])
+                begin[contender] = _separate(self._outcomes.log_rate[own], self._outcomes.met[own])
         return begin
 
     def shift(self, contender: int, start: int) -> int:
-        """Return the place of the shift of a contender's start."""
+        """Return the index of the shift of a contender's start."""
         return 2 * self.contenders + contender * self.starts + start
 
     def _shift_places(
@@ -322,7 +322,7 @@ class _Design:
         return 2 * self.contenders + contender * self.starts + start
 
     def solve(self, hyper: _Hyper, begin: FloatArray) -> _Given:
-        """Return the mode given a point of the grid, by Fisher scoring, and what is around it."""
+        """Return the mode and its covariance given a point of the grid, by Fisher scoring."""
         precision, log_det = self._prior(hyper)
         mode = begin
         value, gradient, information = self._likelihood(hyper, mode)
@@ -347,15 +347,15 @@ class _Design:
         return _Given(hyper, mode, covariance, log_evidence + hyper.log_prior)
 
     def _prior(self, hyper: _Hyper) -> tuple[FloatArray, float]:
-        """Return the prior's precision, and the logarithm of its determinant but for a constant."""
+        """Return the prior's precision, and the log of its determinant up to a constant."""
         precision = np.zeros((self._size, self._size))
         both, shifts = 2 * self.contenders, self._shifts
         diagonal = np.arange(self._size)
         precision[diagonal[: self.contenders], diagonal[: self.contenders]] = _THETA_SPREAD**-2
         spreads = diagonal[self.contenders : both]
         together = np.full((self.contenders, self.contenders), _SIGMA[1] ** 2)
-        apart = _SIGMA_APART**2 * np.eye(self.contenders)
-        precision[np.ix_(spreads, spreads)] = np.linalg.inv(together + apart)
+        differences = _SIGMA_DIFFERENCE**2 * np.eye(self.contenders)
+        precision[np.ix_(spreads, spreads)] = np.linalg.inv(together + differences)
         middle = diagonal[both : both + shifts]
         precision[middle, middle] = hyper.tau**-2
         last = both + shifts
@@ -373,7 +373,7 @@ class _Design:
         return float(distance @ precision @ distance) / 2
 
     def _likelihood(self, hyper: _Hyper, at: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Return the log likelihood, its gradient, and Fisher's information."""
+        """Return the log likelihood, its gradient, and the Fisher information."""
         outcomes = self._outcomes
         logs = np.clip(at[self.contenders : 2 * self.contenders], -7.0, 2.0)
         sigma = np.exp(logs)[outcomes.contender]
@@ -394,22 +394,22 @@ class _Design:
         return value, gradient, (jacobian * weight[:, None]).T @ jacobian
 
 
-def _parting(log_rate: FloatArray, met: NDArray[np.bool_]) -> float:
-    """Return the middle of the ln rates at which fewest trials are on the wrong side."""
+def _separate(log_rate: FloatArray, met: NDArray[np.bool_]) -> float:
+    """Return the ln rate with the fewest trials on the wrong side; the median of several."""
     beyond = log_rate[:, None] > log_rate[None, :]
     wrong = (beyond & met[:, None]).sum(axis=0) + (~beyond & ~met[:, None]).sum(axis=0)
     return float(np.median(log_rate[wrong == wrong.min()]))
 
 
 def _without_spreads(at: FloatArray, contenders: int) -> FloatArray:
-    """Return the parameters with 0 for ln sigma, which is not a summand of the threshold."""
+    """Return the parameters with 0 for ln sigma, which is not part of the threshold."""
     linear = at.copy()
     linear[contenders : 2 * contenders] = 0.0
     return linear
 
 
 def _segments(outcomes: Outcomes) -> FloatArray:
-    """Return the times at which the values of the drift begin."""
+    """Return the start times of the segments of the drift."""
     times: FloatArray = np.unique(outcomes.time)
     if len(times) <= _MOST_SEGMENTS:
         return times
@@ -418,8 +418,8 @@ def _segments(outcomes: Outcomes) -> FloatArray:
     return chosen
 
 
-def curve_of(trials: Sequence[Trial], names: Sequence[str], sla: Sla) -> Curve:
-    """Return what trials say of the contenders of these names."""
+def fit_curve(trials: Sequence[Trial], names: Sequence[str], sla: Sla) -> Curve:
+    """Return the posterior of the contenders of these names."""
     return Curve(_outcomes_of(trials, names, sla))
 
 
@@ -455,7 +455,7 @@ def interval_of_ratio(
 ) -> Ends:
     """Return the ends of the interval of a contender's ln ratio to the base's.
 
-    It is that of the model, `curve`, or that of the starts, whichever reaches further.
+    Each end is the wider one of the model, `curve`, and of the jackknife over starts.
     """
     ratio = curve.log_ratio(number, 0)
     low, high = ratio.interval(confidence)
@@ -466,9 +466,9 @@ def interval_of_ratio(
 def _reach(
     trials: Sequence[Trial], names: Sequence[str], sla: Sla, number: int, confidence: float
 ) -> float:
-    """Return the half-width of the jackknife's interval; 0 with too few starts to know.
+    """Return the half-width of the jackknife interval; 0 with too few starts.
 
-    A start in which one of the two has no trial says nothing of their ratio.
+    Only starts with trials of both contenders count.
     """
     ours, bases = (
         {trial.start for trial in trials if trial.contender == name}
@@ -487,8 +487,8 @@ def _reach(
 def _ratio_without(
     trials: Sequence[Trial], names: Sequence[str], sla: Sla, number: int, start: int
 ) -> float:
-    """Return the ln ratio by all starts but one."""
+    """Return the ln ratio without one start."""
     left = [trial for trial in trials if trial.start != start]
     places = {each: place for place, each in enumerate(sorted({t.start for t in left}), start=1)}
     renumbered = [msgspec.structs.replace(each, start=places[each.start]) for each in left]
-    return curve_of(renumbered, names, sla).log_ratio(number, 0).quantile(0.5)
+    return fit_curve(renumbered, names, sla).log_ratio(number, 0).quantile(0.5)

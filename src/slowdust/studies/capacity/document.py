@@ -1,4 +1,4 @@
-"""The outcome of a search for capacities as a document, ready for a mailing list."""
+"""The outcome of a search for capacities as a document, for a page or a mailing list."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from slowdust.report.document import (
 )
 from slowdust.studies.capacity.outcome import Capacity, Outcome, Rung, rungs
 from slowdust.studies.capacity.sla import KEPT_UP, Term, format_time
-from slowdust.studies.capacity.words import certainty, number, summary, value_of
+from slowdust.studies.capacity.words import certainty, format_value, number, summary
 from slowdust.units import format_duration
 from slowdust.wording import counted, listing, share
 
@@ -82,7 +82,7 @@ def _row(capacity: Capacity) -> Cells:
     elif capacity.at_least is not None:
         cells[1] = f"at least {number(capacity.at_least)}"
     elif (closest := capacity.closest) is not None:
-        cells[1] = Cell("none", note=f"{closest.term} {value_of(closest.term, closest.value)}")
+        cells[1] = Cell("none", note=f"{closest.term} {format_value(closest.term, closest.value)}")
     if ratio is not None:
         cells[3:] = [
             Cell(ratios.ratio(ratio.value), shade=ratio.verdict or ""),
@@ -93,10 +93,10 @@ def _row(capacity: Capacity) -> Cells:
 
 
 def _trials(outcome: Outcome) -> Section:
-    """Return the trials at nearly the same rate, with the medians of their response times."""
+    """Return the trials grouped by rate, with the medians of their response times."""
     names = [term.name for term in outcome.sla.times]
     about = (
-        "A dot is a trial, the line joins their medians. The rate offered is from left to right "
+        "Each dot is a trial; the line connects the medians. The x axis is the offered rate "
         f"({outcome.unit}). The bar at the bottom is the interval of a capacity."
     )
     marks = marks_of([each.contender for each in outcome.capacities], outcome.base)
@@ -126,32 +126,32 @@ def _rung(rung: Rung, names: list[str]) -> Cells:
 
 
 def _words(outcome: Outcome) -> dict[str, str]:
-    """Return the terms of the page."""
+    """Return the glossary of the page."""
     return {
         "capacity": (
-            f"The rate at which {share(outcome.share)} of the trials meet the SLA, without those "
-            "that a stall of the machine spoils at any rate."
+            f"The rate at which {share(outcome.share)} of the trials meet the SLA. Trials that a "
+            "stall of the machine spoils at any rate do not count."
         ),
         "trial": (
-            f"{format_duration(outcome.length)} in which operations are due at random times at the "
-            "offered rate, whatever the server answers. Response times count from when an "
-            "operation was due. A trial meets the SLA if all its terms hold and "
-            f"{share(KEPT_UP)} of the offered rate was done."
+            f"For {format_duration(outcome.length)} operations are due at random times at the "
+            "offered rate, however slow the server is. Response times count from when an operation "
+            f"was due. A trial meets the SLA if all terms hold and at least {share(KEPT_UP)} of "
+            "the offered rate was completed."
         ),
         "relative": (
-            f"The capacity divided by that of {outcome.base}, whose trials were made in turn with "
-            "the others'."
+            f"The capacity divided by the capacity of {outcome.base}, whose trials alternated with "
+            "the others."
         ),
         "interval": (
-            "It holds the capacity with a probability of 95%, given the restarts of the servers "
-            "and the drift of the machine that were seen."
+            "It contains the capacity with a probability of 95%, given the observed variation "
+            "between starts of the servers and the observed drift of the machine."
         ),
     }
 
 
 HEIGHT = 280.0
 _EDGE = 20.0
-"""Drawing units that are free beside the first trial and the last."""
+"""Free drawing units left of the first trial and right of the last one."""
 _FREE = 1.3
 """Space above and below the trials, as a ratio."""
 _MOST_TICKS = 7
@@ -160,9 +160,9 @@ _BAND = 9.0
 
 
 def capacity_chart(outcome: Outcome, term: Term, marks: Mapping[str, Mark]) -> Markup:
-    """Return a dot for each trial, a curve of their medians and each capacity with its interval.
+    """Return a dot for each trial, a curve of the medians and each capacity with its interval.
 
-    `term` is the one whose response time is shown. Nothing where no trial has one.
+    The y axis is the response time of `term`. Empty if no trial has it.
     """
     trials = [trial for trial in outcome.trials if term.name in trial.times]
     if not trials:
@@ -202,7 +202,7 @@ def capacity_chart(outcome: Outcome, term: Term, marks: Mapping[str, Mark]) -> M
 def _bands(
     capacities: Sequence[Capacity], marks: Mapping[str, Mark], x: Logarithmic
 ) -> list[Markup]:
-    """Return the interval of each capacity at the bottom, and a line up from its middle."""
+    """Return the interval of each capacity at the bottom, and a vertical line at the capacity."""
     drawn = []
     for place, each in enumerate(capacities):
         if each.rate is None or each.low is None or each.high is None:

@@ -1,4 +1,4 @@
-"""What a search for capacities has found, for reports."""
+"""The outcome of a search for capacities, for reports."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from slowdust.units import Second, known
 
 SCHEMA = 1
 OFFERED = "rate"
-"""Name of the term that is always there: what is offered has to be done."""
+"""Name of the implied term: the offered rate has to be completed."""
 _NEARLY = 1.2
-"""Ratio of rates that count as the same."""
+"""Largest ratio of rates that count as the same."""
 _LAPSES = 0.03
-"""Share of lapses that has to be reached so that they are told."""
+"""Share of lapses at which they are reported."""
 BUSY = 0.9
-"""CPU time of the load generator's busiest thread, a share of the time, from which on it, and not
-the server, was the limit."""
+"""CPU time of the load generator's busiest thread, as a share of the time, at which the load
+generator was the limit and not the server."""
 
 
 class Closest(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -42,11 +42,11 @@ class Closest(msgspec.Struct, kw_only=True, omit_defaults=True):
     rate: float
     trials: int
     met: int
-    """Trials that met the SLA: too few of them."""
+    """Number of trials that met the SLA: too few."""
     term: str
-    """The term that was missed by most."""
+    """The term that was missed by the largest factor."""
     value: float | None = None
-    """The median of its values; absent where most of the trials have none."""
+    """The median of its values; absent if most of the trials have none."""
 
 
 class Capacity(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -56,27 +56,27 @@ class Capacity(msgspec.Struct, kw_only=True, omit_defaults=True):
     trials: int
     starts: int
     rate: float | None = None
-    """The highest rate that meets the SLA; absent where there is none, or only a lower bound."""
+    """The highest rate that meets the SLA; absent if no rate does, or only a bound is known."""
     low: float | None = None
     """Ends of the 95% interval."""
     high: float | None = None
     at_least: float | None = None
-    """The highest rate that was tried, where no trial missed the SLA."""
+    """The highest rate tried, if no trial missed the SLA."""
     closest: Closest | None = None
-    """What was missed, where too few trials met the SLA at the lowest rate."""
+    """The missed term, if too few trials met the SLA at the lowest rate."""
     missed: dict[str, int] = {}
-    """Term, or `rate` -> trials that missed it."""
+    """Term, or `rate` -> number of trials that missed it."""
     spread: float | None = None
-    """How far the rates overlap at which trials meet and miss the SLA, in ln rate."""
+    """Overlap of the rates that meet and that miss the SLA, in ln rate."""
     busiest_client: float | None = None
-    """CPU of the load generator's busiest thread in trials that missed the SLA, their median."""
+    """Median CPU share of the load generator's busiest thread, in trials that missed the SLA."""
     ratio: Ratio | None = None
     failed: str | None = None
     """Why it dropped out."""
 
 
 class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A search at its end, as `slowdust capacity --json` writes it (docs/capacity.schema.json)."""
+    """A finished search, as `slowdust capacity --json` writes it (docs/capacity.schema.json)."""
 
     schema: int = SCHEMA
     name: str
@@ -89,8 +89,8 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     share: float
     """Share of the trials that meet the SLA at the capacity."""
     lapse: float | None = None
-    """Share of the trials that missed the SLA at any rate; absent unless it is surely some per
-    cent, and where nobody has a capacity."""
+    """Share of the trials that missed the SLA at any rate; absent unless it is certainly a few
+    percent, or if no contender has a capacity."""
     precision: float
     ended: str
     """`precision` or `budget`."""
@@ -101,19 +101,19 @@ class Outcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     capacities: list[Capacity]
     trials: list[Trial]
     conditions: str
-    """What was measured on which host, as a report's first line says it."""
+    """Load and host, as in a report's first line."""
     command: str
     """The command that repeats the search."""
 
 
-def outcome_of(
+def summarize_search(
     name: str,
     record: Record,
     search: Search,
     manifest: Manifest,
     command: str,
 ) -> Outcome:
-    """Return what the trials of a search come to."""
+    """Return the outcome of a search from its trials."""
     question, margin = record.question, manifest.method.margin
     curve = search.curve() if any(True in search.met(each) for each in search.names) else None
     bracketed = [each for each in search.names if curve and _is_bracketed(search, curve, each)]
@@ -145,7 +145,7 @@ def outcome_of(
 
 
 def _is_bracketed(search: Search, curve: Curve, name: str) -> bool:
-    """Return whether a contender's capacity is among the rates that were tried."""
+    """Return whether a contender's capacity is within the rates that were tried."""
     rates = [trial.rate for trial in search.trials if trial.contender == name]
     if search.met(name) != {True, False}:
         return False
@@ -192,7 +192,7 @@ def _closest(trials: Sequence[Trial], sla: Sla) -> Closest:
     }
     term = max(values, key=lambda each: each.distance(values[each]))
     name, value = term.name, values[term]
-    if term.distance(value) < 1:  # each kept its terms, and none its rate
+    if term.distance(value) < 1:  # the medians meet all terms, so the rate was missed
         name, value = OFFERED, median(trial.kept_up for trial in there)
     met = sum(meets(sla, trial) for trial in there)
     found = value if math.isfinite(value) else None
@@ -222,7 +222,7 @@ def _interval(known: Mixed, confidence: float) -> tuple[float, float]:
 
 
 _PER_DOUBLING = 4
-"""Steps for each doubling of the rate."""
+"""Groups per doubling of the rate."""
 
 
 @dataclass(frozen=True)
@@ -231,19 +231,19 @@ class Rung:
 
     contender: str
     low: float
-    """Lowest rate of a trial."""
+    """Lowest rate of the trials."""
     high: float
     rate: float
     """Geometric mean of the rates."""
     trials: int
     met: int
-    """Trials that met the SLA."""
+    """Number of trials that met the SLA."""
     times: dict[str, Second]
     """Percentile -> median of the trials."""
 
 
 def rungs(outcome: Outcome) -> list[Rung]:
-    """Return the steps of each contender, from the lowest rate to the highest."""
+    """Return the trials of each contender grouped by rate, the lowest first."""
     return [
         _rung(outcome, capacity.contender, trials)
         for capacity in outcome.capacities

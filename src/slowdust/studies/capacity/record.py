@@ -1,6 +1,6 @@
 """The record of a search for capacities: `capacity.json` in its folder.
 
-Its experiment, `servers/`, has trials in place of slices. The trials of earlier versions are in the
+Its experiment, `servers/`, has trials in place of slices. Earlier versions stored the trials in the
 folder of the search.
 """
 
@@ -18,30 +18,30 @@ SCHEMA = 1
 
 
 class Question(Asked, kw_only=True, frozen=True):
-    """What a search looks for."""
+    """The question of a search."""
 
     contenders: list[str]
     """The contenders as the user wrote them; the first is the base."""
     sla: str
-    """The SLA as `Sla.written` writes it."""
+    """The SLA, in the form of `Sla.written`."""
     test: str
     precision: float
-    """Half-width of the intervals, a share of 1, at which the search ends."""
+    """Half-width of the intervals at which the search ends, a share of 1."""
     arrivals: str
     """Distribution of the arrivals: `poisson` or `uniform`."""
     trial: Second | None
-    """Length of a trial at least; None for the usual one."""
+    """Least length of a trial; None for the default."""
 
     @property
     def terms(self) -> Sla:
-        """What each trial has to meet."""
+        """The SLA that each trial has to meet."""
         return parse_sla(self.sla)
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """A search, as far as it has come."""
+    """A search in progress."""
 
     schema: int = SCHEMA
     question: Question
     ended: str | None = None
-    """Why the search ended: `precision` or `budget`; None before that."""
+    """Why the search ended: `precision` or `budget`; None if it has not ended."""

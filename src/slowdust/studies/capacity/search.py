@@ -1,13 +1,14 @@
 """The search for capacities: which rates to try next, and when it is over.
 
-In each start of the servers all contenders take turns, A B B A, each at rates of its own. The first
-start brackets: rates a factor of two apart up to the contender's peak, beyond it where that is met,
-and below it until one is met. A later start looks around at two of these rates, since a stall of
-the machine at a bad moment must not keep the search far from the capacity. Then each pair of turns
-refines: one trial at the rate that most trials are expected to meet, one at the rate that most are
-expected to miss, in random order. These are the two places that say most of the threshold and the
-spread of a probit curve (the D-optimal design: Ford, Torsney & Wu 1992, J. R. Stat. Soc. B 54). It
-is over when every interval is as narrow as is wanted, or the budget is spent.
+In each start of the servers all contenders take turns, A B B A, each at its own rates. The first
+start brackets the capacity: with rates that double up to the contender's peak, beyond it if the
+peak meets the SLA, and below it until a rate meets the SLA. A later start tries two of these rates
+again, so that a stall of the machine at a bad moment does not keep the search far from the
+capacity. Then each pair of turns refines: one trial at a rate that most trials are expected to
+meet, and one at a rate that most are expected to miss, in random order. These two rates are the
+most informative about the threshold and the spread of a probit curve (the D-optimal design: Ford,
+Torsney & Wu 1992, J. R. Stat. Soc. B 54). The search is over when every interval is narrow enough,
+or the budget is spent.
 """
 
 from __future__ import annotations
@@ -22,59 +23,59 @@ from slowdust.experiment.passes.trials import Turns
 from slowdust.experiment.spec.spec import Spec
 from slowdust.stats.relative import CONFIDENCE
 from slowdust.store.trial import Trial
-from slowdust.studies.capacity.curve import Curve, curve_of, interval_of_ratio
+from slowdust.studies.capacity.curve import Curve, fit_curve, interval_of_ratio
 from slowdust.studies.capacity.sla import Sla, meets, parse_sla
 from slowdust.units import Second
 
 PRECISION, BUDGET = "precision", "budget"
 """Why a search ends."""
 FEWEST_STARTS = 3
-"""Starts of the servers before a search may end by its precision: a restart moves capacities."""
+"""Fewest starts of the servers before a search may end by precision: restarts change capacities."""
 _Z = 1.138
-"""Distance of the two rates from the threshold, in spreads: 87% meet the SLA, and 13%."""
+"""Distance of the two rates from the threshold, in spreads: 87% and 13% meet the SLA."""
 _FACTOR = 2.0
 """Ratio of two rates while bracketing."""
 _LADDER = (1 / 8, 1 / 4, 1 / 2, 1.0)
 """Rates of the first start, relative to the peak."""
 _AROUND = ((1 / 4, 1 / 2), (1 / 8, 3 / 4))
-"""Rates at which later starts look around, in turn."""
+"""Rates that later starts try again, in turn, relative to the peak."""
 _MOST_RUNGS = 24
 _CHECK_EVERY = 4
-"""Pairs of turns between two looks at the intervals, which take a moment."""
+"""Pairs of turns between two computations of the intervals, which take a moment."""
 _MOST_BEYOND = 1.5
-"""Largest rate to try, relative to the largest that was missed or met while bracketing."""
+"""Largest rate to try, relative to the largest rate tried so far."""
 
 
 _SPENT = 0.97
-"""Share of the budget after which no other start is worth its while."""
+"""Share of the budget after which another start is not worthwhile."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How long a search may take, and how well it is to know the capacities."""
+    """The budget of a search, and its precision."""
 
     budget: Second
     precision: float
     starts: int
-    """Starts of the servers that are planned."""
+    """Planned starts of the servers."""
     seed: int = 1
 
 
 @dataclass
 class Search:
-    """A search, which can be stopped and continued between any two turns."""
+    """A search, which can be stopped and resumed between any two turns."""
 
     names: Sequence[str]
     sla: Sla
     plan: Plan
     trials: list[Trial] = field(default_factory=list)
-    """All trials, with those before an interruption."""
+    """All trials, including those before an interruption."""
     peaks: dict[str, float] = field(default_factory=dict)
     _running: list[str] = field(default_factory=list)
-    """The contenders that take part in the start under way, and have not failed in it."""
+    """The contenders of the current start that have not failed in it."""
     _lowest: float = 0.0
     ended: str | None = None
-    """Why a start was the last one."""
+    """Why the current start is the last one."""
 
     @property
     def operations(self) -> int:
@@ -83,7 +84,7 @@ class Search:
 
     @property
     def fewest(self) -> float:
-        """The operations that the trial with the lowest rate has."""
+        """The operations of the trial with the lowest rate."""
         return self.sla.fewest
 
     @property
@@ -93,12 +94,12 @@ class Search:
 
     @property
     def last_start(self) -> int:
-        """The number of the last start that has trials; 0 without any."""
+        """The number of the last start with trials; 0 without trials."""
         return max((trial.start for trial in self.trials), default=0)
 
     @property
     def wants_start(self) -> bool:
-        """Whether the servers are to be started once more."""
+        """Whether another start of the servers is needed."""
         return self.ended is None and self._has_budget
 
     @property
@@ -113,14 +114,14 @@ class Search:
 
     @property
     def over(self) -> str | None:
-        """Why there is nothing left to measure, before a start; None where there is."""
+        """Why no other start is needed; None if one is."""
         measured = [name for name in self.names if self.met(name)]
         if measured and self._precise(self.last_start, measured):
             return PRECISION
         return None if self._has_budget else BUDGET
 
     def turns(self, start: int, peaks: Mapping[str, float], lowest: float) -> Turns:
-        """Decide on the turns of a start until its share of the budget is used."""
+        """Decide the turns of a start until its share of the budget is spent."""
         begun = self.spent
         left = max(1, self.plan.starts - start + 1)
         until = begun + (self.plan.budget - begun) / left
@@ -147,11 +148,11 @@ class Search:
             self.ended = BUDGET
 
     def curve(self) -> Curve:
-        """Return what all trials say."""
-        return curve_of(self.trials, self.names, self.sla)
+        """Return the posterior from all trials."""
+        return fit_curve(self.trials, self.names, self.sla)
 
     def met(self, name: str) -> set[bool]:
-        """Return whether trials of a contender met the SLA, and whether some missed it."""
+        """Return {True}, {False} or both: whether trials of a contender met the SLA."""
         return {meets(self.sla, trial) for trial in self.trials if trial.contender == name}
 
     def _turn(self, rates: Mapping[str, float]) -> Turns:
@@ -164,9 +165,9 @@ class Search:
         self._running = [name for name in self._running if name in had or name not in rates]
 
     def _bracket(self) -> Turns:
-        """Try rates a factor apart, until each contender has met the SLA and has missed it.
+        """Double or halve the rates until each contender has met the SLA and has missed it.
 
-        Who has both has trials at half of its threshold meanwhile.
+        Meanwhile contenders that have both get trials at half of their threshold.
         """
         for _ in range(_MOST_RUNGS):
             rungs = {name: self._rung(name) for name in self._running}
@@ -177,7 +178,7 @@ class Search:
             yield from self._turn({**wanting, **half})
 
     def _rung(self, name: str) -> float | None:
-        """Return the next rate of a contender that is not bracketed yet; None if it is."""
+        """Return the next rate that brackets a contender; None if it is bracketed."""
         met, missed = self._rates(name)
         if not missed:
             return max(met) * _FACTOR if met else None
@@ -190,13 +191,13 @@ class Search:
         return (max(met) if met else min(missed)) / _FACTOR
 
     def _rates(self, name: str) -> tuple[list[float], list[float]]:
-        """Return the rates at which a contender met the SLA, and those at which it missed it."""
+        """Return the rates at which a contender met the SLA, and at which it missed the SLA."""
         own = [trial for trial in self.trials if trial.contender == name]
         met = [trial.rate for trial in own if meets(self.sla, trial)]
         return met, [trial.rate for trial in own if not meets(self.sla, trial)]
 
     def _pair(self, start: int, rng: random.Random) -> Turns:
-        """Let each contender have a trial below and one above its threshold."""
+        """Run one trial below and one above the threshold of each contender, in random order."""
         sides = [_Z, -_Z]
         rng.shuffle(sides)
         curve = self.curve()
@@ -210,7 +211,7 @@ class Search:
         return min(math.exp(theta - side * sigma), _MOST_BEYOND * max(own))
 
     def _precise(self, start: int, names: Sequence[str]) -> bool:
-        """Return whether all intervals of contenders are as narrow as is wanted."""
+        """Return whether all intervals of the contenders are narrow enough."""
         if start < min(FEWEST_STARTS, self.plan.starts):
             return False
         curve = self.curve()
@@ -225,8 +226,8 @@ class Search:
         return 0 not in numbers or all(high - low <= 2 * half for low, high in ratios)
 
 
-def search_of(spec: Spec, names: Sequence[str], trials: Sequence[Trial]) -> Search:
-    """Return the search that a specification asks for, as far as its trials have come."""
+def make_search(spec: Spec, names: Sequence[str], trials: Sequence[Trial]) -> Search:
+    """Return the search of a specification, with its trials so far."""
     assert spec.trials is not None
     starts = spec.planned_incarnations(rounds(spec.budget, tests=1))
     plan = Plan(spec.budget, spec.trials.precision, starts, spec.seed)

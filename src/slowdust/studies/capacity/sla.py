@@ -1,7 +1,7 @@
 """The SLA of a search: its terms as the user writes them, and whether a trial meets them.
 
-Beside the terms, a contender has to keep up: a backlog of a short trial would pass every generous
-limit at rates that nobody could sustain.
+In addition to the terms, a contender has to keep up with the offered rate: in a short trial a
+growing backlog could meet generous limits at rates that cannot be sustained.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ SHARES = ("errors", "late")
 """Terms about a share of the operations: those that failed, and those that began late."""
 NAMES = (*PERCENTILES, "max", *SHARES)
 KEPT_UP = 0.95
-"""Share of the offered rate that has to be done, whatever the terms: that of the writers' SLA of
-the Insert Benchmark."""
+"""Share of the offered rate that has to be completed in addition to the terms, as in the SLA for
+writers of the Insert Benchmark."""
 BEYOND = 20
-"""Operations beyond a percentile that a trial has at least, so that the percentile exists."""
+"""Fewest operations beyond a percentile, so that a trial has the percentile."""
 EXAMPLE = "p99<5ms,errors=0"
 _UNITS = (("us", 1e-6), ("ms", 1e-3))
 _TERM = re.compile(r"\s*([A-Za-z0-9.]+)\s*(<=|>=|<|>|=)\s*(.+?)\s*")
@@ -35,16 +35,16 @@ class Term(msgspec.Struct, frozen=True):
 
     name: str
     limit: float
-    """0 for a share: there is to be none."""
+    """0 for a share: none are allowed."""
 
     @property
     def is_time(self) -> bool:
-        """Whether it is about response times."""
+        """Whether it limits a response time."""
         return self.name not in SHARES
 
     @property
     def text(self) -> str:
-        """The term as it is written: 'p99 < 5ms', 'errors = 0'."""
+        """The term in words: 'p99 < 5ms', 'errors = 0'."""
         if not self.is_time:
             return (
                 f"{self.name} < {_exact(self.limit * 100)}%" if self.limit else f"{self.name} = 0"
@@ -56,7 +56,7 @@ class Term(msgspec.Struct, frozen=True):
         return value < self.limit or (not self.is_time and value == self.limit == 0)
 
     def distance(self, value: float) -> float:
-        """Return a value relative to the limit; infinite where none is allowed."""
+        """Return a value relative to the limit; infinite if the limit is 0."""
         if value == 0:
             return 0.0
         return value / self.limit if self.limit else float("inf")
@@ -66,7 +66,7 @@ _ERRORS = Term("errors", MOST_FAILING)
 
 
 class Sla(msgspec.Struct, frozen=True):
-    """Terms that all have to hold."""
+    """The terms that a trial has to meet, all of them."""
 
     terms: list[Term]
 
@@ -77,17 +77,17 @@ class Sla(msgspec.Struct, frozen=True):
 
     @property
     def written(self) -> str:
-        """The SLA as an option has it: 'p99<5ms,errors=0'."""
+        """The SLA in the form of --sla: 'p99<5ms,errors=0'."""
         return self.text.replace(" ", "")
 
     @property
     def times(self) -> list[Term]:
-        """The terms about response times."""
+        """The terms that limit response times."""
         return [term for term in self.terms if term.is_time]
 
     @property
     def judged(self) -> list[Term]:
-        """The terms, and one about errors where none is given: failing has no rate."""
+        """The terms, with a default limit of errors if none is given."""
         given = any(term.name == _ERRORS.name for term in self.terms)
         return self.terms if given else [*self.terms, _ERRORS]
 
@@ -99,51 +99,53 @@ class Sla(msgspec.Struct, frozen=True):
 
     @property
     def fewest(self) -> float:
-        """The operations that the trial with the lowest rate has: a quarter of those."""
+        """The operations of the trial with the lowest rate: a quarter of `operations`."""
         return self.operations / 4
 
 
 def format_time(seconds: Second) -> str:
-    """Write a response time: '250us', '5ms', '1.5s'."""
+    """Return a response time as text: '250us', '5ms', '1.5s'."""
     for unit, size in _UNITS:
-        if seconds < 999.5 * size:  # what is more is 1000 with three digits
+        if seconds < 999.5 * size:  # more would round to 1000
             return f"{seconds / size:.3g}{unit}"
     return format_duration(seconds)
 
 
 def _exact_time(seconds: Second) -> str:
-    """Write a limit as it was given, whatever its digits: '1.234ms', '12.345s'."""
+    """Return a limit with all the digits that were given: '1.234ms', '12.345s'."""
     unit, size = next((each for each in _UNITS if seconds < 1000 * each[1]), ("s", 1.0))
     return f"{_exact(seconds / size)}{unit}"
 
 
 def _exact(value: float) -> str:
-    """Write a number with all the digits that were given, and without an exponent."""
+    """Return a number with all the digits that were given, without an exponent."""
     return f"{Decimal(f'{value:.12g}'):f}"
 
 
 def parse_sla(text: str) -> Sla:
-    """Return the SLA that a text means: `p99<5ms,errors=0`.
+    """Parse an SLA: `p99<5ms,errors=0`.
 
     Raises:
-        UsageError: names the term that is wrong.
+        UsageError: a term is wrong.
     """
     parts = [part for part in text.split(",") if part.strip()]
     if not parts:
-        raise UsageError(f"--sla: there is no term: write {EXAMPLE} for example")
+        raise UsageError(f"--sla is empty: write terms such as {EXAMPLE}")
     terms = [_term(part) for part in parts]
     names = [term.name for term in terms]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"--sla: {twice[0]} is given twice: an SLA has one limit of each")
+        raise UsageError(f"--sla: {twice[0]} is given twice")
     if not any(term.is_time for term in terms):
-        raise UsageError(f"--sla {text}: there is no response time: add a term such as p99<5ms")
+        raise UsageError(
+            f"--sla {text} has no limit for response times: add a term such as p99<5ms"
+        )
     return Sla(terms)
 
 
 def _term(text: str) -> Term:
     match = _TERM.fullmatch(text)
     if match is None:
-        raise UsageError(f"--sla: '{text.strip()}' is no term: write {EXAMPLE} for example")
+        raise UsageError(f"--sla: '{text.strip()}' is not a term: write terms such as {EXAMPLE}")
     name, sign, limit = match.groups()
     name = name.lower().replace("p99.9", "p999")
     if name not in NAMES:
@@ -151,7 +153,9 @@ def _term(text: str) -> Term:
     if name in SHARES:
         return Term(name, _share(name, sign, limit))
     if sign != "<":
-        raise UsageError(f"--sla: '{text.strip()}': a response time is below a limit: {name}<5ms")
+        raise UsageError(
+            f"--sla: '{text.strip()}': write a response time below a limit, such as {name}<5ms"
+        )
     return Term(name, _time(name, limit))
 
 
@@ -160,10 +164,14 @@ def _time(name: str, text: str) -> Second:
         if micro := re.fullmatch(r"(\d+(?:\.\d+)?)\s*(?:us|µs)", text):
             return parse_duration(micro[1]) * 1e-6
         if re.fullmatch(r"[\d.]+", text):
-            raise UsageError(f"--sla: {name}<{text} has no unit: write {name}<{text}ms or 5us, 1s")
+            raise UsageError(
+                f"--sla: {name}<{text} has no unit: write {text}us, {text}ms or {text}s"
+            )
         return parse_duration(text)
     except ValueError:
-        raise UsageError(f"--sla: {name}<{text}: '{text}' is no time: write 5ms or 250us") from None
+        raise UsageError(
+            f"--sla: {name}<{text}: '{text}' is not a time: write 5ms or 250us"
+        ) from None
 
 
 def _share(name: str, sign: str, text: str) -> float:
@@ -179,10 +187,10 @@ def _share(name: str, sign: str, text: str) -> float:
 
 
 def missed(sla: Sla, values: dict[str, float]) -> list[Term]:
-    """Return the terms that values do not meet; of a term without a value nothing is known."""
+    """Return the terms that values do not meet; a term without a value is not met."""
     return [term for term in sla.judged if not term.holds(values.get(term.name, float("inf")))]
 
 
 def meets(sla: Sla, trial: Trial) -> bool:
-    """Return whether all terms hold in a trial, and the rate was kept."""
+    """Return whether a trial meets all terms and kept up with the offered rate."""
     return trial.kept_up >= KEPT_UP and not missed(sla, trial.values)

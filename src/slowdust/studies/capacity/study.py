@@ -1,4 +1,4 @@
-"""`slowdust capacity` as a study: from its question to its outcome."""
+"""`slowdust capacity` as a study."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from slowdust.report.document import Document
 from slowdust.store.folder import TRIALS_FILE, Folder
 from slowdust.store.study_folder import StudyFolder
 from slowdust.studies.capacity.document import document
-from slowdust.studies.capacity.outcome import Outcome, outcome_of
+from slowdust.studies.capacity.outcome import Outcome, summarize_search
 from slowdust.studies.capacity.record import RECORD_FILE, SERVERS, Question, Record
-from slowdust.studies.capacity.search import BUDGET, Search, search_of
+from slowdust.studies.capacity.search import BUDGET, Search, make_search
 from slowdust.studies.engine import Order, Study, Unfit
 from slowdust.units import format_duration
 from slowdust.wording import counted
 
 
-def spec_of(question: Question) -> Spec:
-    """Return the specification of the experiment that trials are part of.
+def make_spec(question: Question) -> Spec:
+    """Return the specification of the experiment with the trials.
 
     Raises:
-        UsageError: an option is wrong, or what is asked for cannot be searched.
+        UsageError: an option is wrong, or the test has no capacity.
     """
     options = {**question.options, "tests": question.test, "name": SERVERS, "count": "off"}
     asked = {"sla": question.sla, "precision": question.precision, "arrivals": question.arrivals}
@@ -47,27 +47,27 @@ def spec_of(question: Question) -> Spec:
     try:
         spec = spec_from_options(question.contenders, options)
     except UsageError as error:
-        # The option of a search is --test: the rest of the sentence names the test.
+        # A search has the option --test; the rest of the message names the test.
         raise UsageError(str(error).replace("--tests", "--test", 1)) from None
     spec = spec.model_copy(update={"trials": table})
     if len(spec.clients) != 1:
-        raise UsageError("--clients: a search has one number of clients")
+        raise UsageError("--clients: capacity takes one number of clients")
     if spec.configured_benchmark().measuring is Measuring.STEPS:
         step_with_rate(spec, question.test)
         return spec
     tests = spec.chosen_tests()
     if len(tests) != 1:
-        raise UsageError(f"--test {question.test} means {len(tests)} tests: name one")
+        raise UsageError(f"--test {question.test} matches {len(tests)} tests: choose one")
     if tests[0].consumes:
         raise UsageError(
-            f"--test {question.test}: each operation uses up a row, so that no rate can be held: "
+            f"--test {question.test} consumes a row per operation, so it cannot sustain a rate: "
             "choose another test"
         )
     return spec
 
 
 class Capacities(Study[Question, Record, Outcome]):
-    """The search for capacities. Its one experiment has trials in place of slices."""
+    """The search for capacities. Its only experiment has trials in place of slices."""
 
     noun = "search"
     kept = "trials"
@@ -78,9 +78,9 @@ class Capacities(Study[Question, Record, Outcome]):
     _is_new = False
 
     def begin(self, question: Question, lab: Lab, say: Progress) -> Record:
-        """Return the record of a new search, once its builds are at hand."""
+        """Return the record of a new search, once its builds are available."""
         del say
-        spec = spec_of(question)
+        spec = make_spec(question)
         benchmark = spec.configured_benchmark()
         if isinstance(benchmark, InsertBenchmark):
             rows = benchmark.settings.rows_per_commit[-1]
@@ -94,33 +94,33 @@ class Capacities(Study[Question, Record, Outcome]):
         return Record(question=question)
 
     def resume(self, question: Question) -> None:
-        """Take over how long and how precise the search is."""
+        """Take the budget and the precision, which may have changed."""
         before = self.record
         ended = before.ended if question == before.question else None
         self.record = msgspec.structs.replace(before, question=question, ended=ended)
 
     def open(self, folder: Path, say: Progress) -> None:
-        """Begin with the trials that there are, those of earlier versions too."""
-        self._say, self._spec = say, spec_of(self.record.question)
+        """Begin with the stored trials; move trials of earlier versions."""
+        self._say, self._spec = say, make_spec(self.record.question)
         self._folder = Folder(folder / SERVERS)
         if (earlier := folder / TRIALS_FILE).is_file() and self._folder.has_manifest():
             earlier.replace(self._folder.path / TRIALS_FILE)
 
     def next(self) -> Order | None:
-        """Return the experiment, unless the trials are enough already."""
+        """Return the experiment, unless the trials already suffice."""
         record = self.record
         if record.ended is None and self._folder.has_manifest():
             record.ended = self._search().over
         return Order(self._spec) if record.ended is None else None
 
     def carry_out(self, order: Order, lab: Lab, results: Path) -> Experiment:
-        """Have trials until the search is over, also in an experiment that was finished before."""
+        """Run trials until the search is over, also in a finished experiment."""
         experiment = Experiment.create_or_open(order.spec, results).with_spec(order.spec)
         experiment.run(lab)
         return experiment
 
     def learn(self, order: Order, found: Experiment | Unfit) -> None:
-        """Note why the search ended, and say what is known."""
+        """Note why the search ended, and report the trials and the time."""
         del order, found
         search = self._search()
         self.record.ended = search.over or BUDGET
@@ -128,22 +128,22 @@ class Capacities(Study[Question, Record, Outcome]):
         self._say(f"{counted(len(search.trials), 'trial')}, {spent}")
 
     def _search(self) -> Search:
-        """Return the search as far as its trials on disk have come."""
+        """Return the search with the trials on disk."""
         names = [each.name for each in self._folder.read_manifest().contenders]
-        return search_of(self._spec, names, self._folder.read_trials())
+        return make_search(self._spec, names, self._folder.read_trials())
 
     def outcome(self) -> Outcome:
-        """Return what the trials on disk come to."""
+        """Return the outcome of the trials on disk."""
         manifest = self._folder.read_manifest()
         name, command = self._folder.path.parent.name, _command(self.record.question)
-        return outcome_of(name, self.record, self._search(), manifest, command)
+        return summarize_search(name, self.record, self._search(), manifest, command)
 
     def document(self, outcome: Outcome) -> Document:
         """Return the answer for readers."""
         return document(outcome)
 
     def how_to_resume(self, folder: StudyFolder, error: BaseException) -> str | None:
-        """Return the command that resumes; a search without trials leaves its name free."""
+        """Return the command that resumes; a search without trials is removed."""
         servers = Folder(folder.path / SERVERS)
         if servers.read_trials():
             return super().how_to_resume(folder, error)
@@ -154,7 +154,7 @@ class Capacities(Study[Question, Record, Outcome]):
 
 
 def _command(question: Question) -> str:
-    """Return the command that repeats a search, with the options that were given."""
+    """Return the command that repeats a search, with its options."""
     given = {
         "sla": question.sla,
         "test": question.test,

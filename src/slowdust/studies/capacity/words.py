@@ -1,4 +1,4 @@
-"""The outcome of a search for capacities in sentences, which all formats share."""
+"""Sentences about the outcome of a search for capacities, for all formats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from slowdust.wording import counted, listing, share
 
 
 def summary(outcome: Outcome) -> list[str]:
-    """Return what the capacities are: a heading, then a sentence for each contender."""
+    """Return a heading, then a sentence about the capacity of each contender."""
     head = (
         f"Highest rate of {outcome.test} at which {share(outcome.share)} of the trials of "
         f"{format_duration(outcome.length)} meet {outcome.sla.text} ({outcome.unit}):"
@@ -37,7 +37,7 @@ def _rate(capacity: Capacity) -> str:
         closest = capacity.closest
         return (
             f"none: {closest.met} of {counted(closest.trials, 'trial')} at the lowest rate, "
-            f"{number(closest.rate)}, met the SLA, and {_median(closest)}"
+            f"{number(closest.rate)}, met the SLA; {_median(closest)}"
         )
     return "no trial"
 
@@ -45,38 +45,38 @@ def _rate(capacity: Capacity) -> str:
 def _median(closest: Closest) -> str:
     if closest.value is None:
         return f"most of them have no {closest.term}"
-    term = "the share of the rate that was done" if closest.term == OFFERED else closest.term
-    return f"the median of {term} was {value_of(closest.term, closest.value)}"
+    term = "the completed share of the rate" if closest.term == OFFERED else closest.term
+    return f"the median of {term} was {format_value(closest.term, closest.value)}"
 
 
-def value_of(term: str, value: float | None) -> str:
-    """Write the value of a term: '7.2ms', '0.5%', 'unknown'."""
+def format_value(term: str, value: float | None) -> str:
+    """Return the value of a term as text: '7.2ms', '0.5%', 'unknown'."""
     if value is None:
         return "unknown"
     return share(value) if term in (*SHARES, OFFERED) else format_time(value)
 
 
 def relative(outcome: Outcome, ratio: Ratio) -> str:
-    """Return a ratio in words: '1.12 [1.04, 1.21] of postgres@15.8's, faster (up 12%)'."""
+    """Return a ratio in words: '1.12 [1.04, 1.21] times postgres@15.8, faster (up 12%)'."""
     exact = with_interval(ratio)
-    return f"{exact} of that of {outcome.base}, {ratio.verdict} ({change(ratio.value)})"
+    return f"{exact} times {outcome.base}, {ratio.verdict} ({change(ratio.value)})"
 
 
 def number(rate: float) -> str:
-    """Write a rate with three digits: '12,300'."""
+    """Return a rate with three digits: '12,300'."""
     return f"{float(f'{rate:.3g}'):,.0f}" if rate >= 100 else f"{rate:.3g}"
 
 
 def certainty(outcome: Outcome) -> list[str]:
-    """Return why the search ended, and what it cannot exclude."""
+    """Return why the search ended, and which trials it does not explain."""
     spent = format_duration(outcome.spent)
     wanted = f"{outcome.precision * 100:g}%"
     if outcome.ended == PRECISION:
-        why = f"every interval is within {wanted} of its middle"
+        why = f"every interval is within +/- {wanted}"
     else:
         why = f"the budget of {format_duration(outcome.budget)} was spent"
         if wide := _widest(outcome):
-            why += f"; the widest interval reaches {wide} from its middle, wanted was {wanted}"
+            why += f"; the widest interval is +/- {wide}, the goal was +/- {wanted}"
     starts = max((capacity.starts for capacity in outcome.capacities), default=0)
     lines = [
         f"{counted(len(outcome.trials), 'trial')} in {counted(starts, 'start')} of the servers, "
@@ -86,17 +86,17 @@ def certainty(outcome: Outcome) -> list[str]:
     failing = f", or {share(MOST_FAILING)} of the operations failed" if implied else ""
     lines.append(
         f"A trial also misses the SLA if less than {share(KEPT_UP)} of the offered rate was "
-        f"done{failing}."
+        f"completed{failing}."
     )
     if outcome.lapse is not None:
         stalls = (
-            f"About {share(outcome.lapse)} of the trials missed the SLA whatever the rate, by "
-            "stalls: they do not count."
+            f"About {share(outcome.lapse)} of the trials missed the SLA at any rate, because of "
+            "stalls; they do not count."
         )
         if outcome.lapse > 1 - outcome.share:
             stalls += (
-                f" With them {share(outcome.share)} meet it at no rate: choose a quieter machine "
-                "or a higher limit."
+                f" If they counted, no rate would meet the SLA in {share(outcome.share)} of the "
+                "trials: use a quieter machine or a higher limit."
             )
         lines.append(stalls)
     lines += [_missed(each) for each in outcome.capacities if each.missed]
@@ -112,7 +112,7 @@ def _missed(capacity: Capacity) -> str:
         f"{'the offered rate' if term == OFFERED else term} in {count}"
         for term, count in sorted(capacity.missed.items(), key=lambda each: -each[1])
     ]
-    return f"Missed by {capacity.contender} in {capacity.trials} trials: {listing(terms, 'and')}."
+    return f"{capacity.contender} missed {listing(terms, 'and')} of {capacity.trials} trials."
 
 
 def _limited(capacity: Capacity) -> str:
@@ -123,7 +123,7 @@ def _limited(capacity: Capacity) -> str:
 
 
 def _widest(outcome: Outcome) -> str:
-    """Return half the width of the widest interval, as a share of its middle; '' without any."""
+    """Return half the width of the widest interval, as a percentage; '' without intervals."""
     known = [(each.low, each.high) for each in outcome.capacities]
     known += [(each.ratio.low, each.ratio.high) for each in outcome.capacities if each.ratio]
     widths = [(high / low) ** 0.5 - 1 for low, high in known if low and high]

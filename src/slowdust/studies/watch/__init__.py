@@ -1,1 +1,1 @@
-"""The watch of a branch or of releases: one night after the other, and what is raised."""
+"""The watch of a branch or of releases: night after night, with alarms for regressions."""

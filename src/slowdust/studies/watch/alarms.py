@@ -1,12 +1,12 @@
-"""The changes that a watch has found, and what became of them; `alarms.json` in its folder.
+"""The changes that a watch has found, and their state; `alarms.json` in its folder.
 
-A change is kept until the end of the watch, since the levels after it are relative to it. One to
-the worse is an alarm:
+A change is kept until the end of the watch, because the levels after it are relative to it. A
+change for the worse is an alarm:
 
-    open           raised, and nothing has happened since
-    acknowledged   `slowdust ack`: known, and listed until it goes away
-    accepted       `slowdust ack --as-new-level`: wanted; what comes after it is compared with it
-    gone           the test came back to its level by itself
+    open           new
+    acknowledged   `slowdust ack`: known, and listed until it is gone
+    accepted       `slowdust ack --as-new-level`: closed; later nights are compared with its level
+    gone           the test came back to its level without an acknowledgement
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ Key = tuple[str, int, str]
 
 
 class Fate(StrEnum):
-    """What became of a change."""
+    """State of a change."""
 
     OPEN = "open"
     ACKNOWLEDGED = "acknowledged"
     ACCEPTED = "accepted"
     GONE = "gone"
     FASTER = "faster"
-    """A change to the better, which is no alarm."""
+    """A change for the better, which is not an alarm."""
 
 
 class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -55,39 +55,39 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
     before: Candidate
     """The last subject of the old level."""
     subject: Candidate
-    """The first one of the new level: the change came with it, or since the one before."""
+    """The first subject of the new level; the change came with it, or after `before`."""
     log: float
     """ln(cost after / cost before)."""
     error: float
     found: int
-    """The night after which it was sure."""
+    """The night that made it significant."""
     fate: Fate = Fate.OPEN
     joined: bool = False
-    """Whether it came with a subject that had an open alarm already, and raised nothing itself."""
-    told: bool = False
-    """Whether the exit code of a night has told it."""
+    """Whether its subject already had an open alarm, so that it is not reported by itself."""
+    reported: bool = msgspec.field(default=False, name="told")
+    """Whether the exit code of a night has reported it."""
     note: str = ""
     """The user's note of an acknowledgement."""
     acknowledged: str | None = None
-    """The day of it."""
+    """The day of the acknowledgement."""
     gone: int | None = None
     """The first night at which it was gone."""
     bisect: str = ""
-    """The command that finds it among several subjects; empty where there is only one."""
+    """The command that finds it among several subjects; empty if there is only one."""
 
     @property
     def key(self) -> Key:
-        """The series."""
+        """The series of the change."""
         return self.test, self.clients, self.metric
 
     @property
     def is_worse(self) -> bool:
-        """Whether it is to the worse."""
+        """Whether it is a change for the worse."""
         return self.log > 0
 
     @property
     def is_open(self) -> bool:
-        """Whether it is an alarm that is still there, acknowledged or not."""
+        """Whether it is an alarm that is not closed, acknowledged or not."""
         return self.fate in (Fate.OPEN, Fate.ACKNOWLEDGED)
 
     @property
@@ -97,21 +97,21 @@ class Change(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class Event(StrEnum):
-    """What hooks are called for."""
+    """An event for hooks."""
 
     REGRESSION = "regression"
     RECOVERY = "recovery"
 
 
 class Channel(StrEnum):
-    """A way to tell the user."""
+    """A way to notify the user."""
 
     COMMAND = "command"
     WEBHOOK = "webhook"
 
 
 class Delivery(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An event that hooks have still to be told."""
+    """An event whose hooks are not all notified yet."""
 
     event: Event
     night: int
@@ -121,14 +121,14 @@ class Delivery(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class State(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """All that is known beside the nights themselves."""
+    """Everything that is known besides the nights themselves."""
 
     schema: int = SCHEMA
     judged: int = 0
     """The last night that was judged."""
     changes: list[Change] = []
     doubts: dict[str, int] = {}
-    """Series in words -> the night from which its level may be another one."""
+    """Series in words -> first night of a possible new level."""
     deliveries: list[Delivery] = []
 
     def of_series(self, key: Key) -> list[Change]:
@@ -137,12 +137,12 @@ class State(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     @property
     def alarms(self) -> list[Change]:
-        """The alarms that are still there."""
+        """The alarms that are not closed."""
         return [change for change in self.changes if change.is_open]
 
 
 def read_state(folder: Path) -> State:
-    """Return the state of a watch; an empty one where there is none.
+    """Return the state of a watch; an empty one for a new watch.
 
     Raises:
         UsageError: a newer Slowdust wrote it.
@@ -157,7 +157,7 @@ def write_state(folder: Path, state: State) -> None:
 
 
 def last_good(nights: Sequence[Night], state: State) -> tuple[Candidate, int] | None:
-    """Return the newest subject without alarm or doubt, with its first night; None without one."""
+    """Return the newest subject without alarm or doubt, with its night; None without one."""
     bad = [*_bad_nights(state)]
     for night in reversed(nights):
         in_bad = any(begin <= night.number < end for begin, end in bad)
@@ -167,7 +167,7 @@ def last_good(nights: Sequence[Night], state: State) -> tuple[Candidate, int] | 
 
 
 def _bad_nights(state: State) -> Iterator[tuple[int, float]]:
-    """Yield the nights, from and up to, whose subjects are not good, or perhaps not."""
+    """Yield ranges of nights, begin and end, whose subjects are not good or in doubt."""
     for change in state.changes:
         if change.is_open:
             yield change.night, math.inf
@@ -180,23 +180,21 @@ def _bad_nights(state: State) -> Iterator[tuple[int, float]]:
 def acknowledge(
     state: State, tests: Sequence[str], fate: Fate, note: str, day: str
 ) -> list[Change]:
-    """Set the fate of the open alarms of these tests, of all without any; return them.
+    """Set the fate of the open alarms of these tests, or of all; return the alarms.
 
     Raises:
-        UsageError: there is none, or none of one of the tests.
+        UsageError: there is no open alarm, or a test has none.
     """
     there = state.alarms
     if not there:
         raise UsageError("there is no open alarm")
     names = dict.fromkeys(change.test for change in there)
     if unknown := [test for test in tests if test not in names]:
-        raise UsageError(
-            f"'{unknown[0]}' has no open alarm: those that have are {', '.join(names)}"
-        )
+        raise UsageError(f"'{unknown[0]}' has no open alarm; open alarms: {', '.join(names)}")
     chosen = [change for change in there if not tests or change.test in tests]
     for change in chosen:
         if change.fate is fate and not note:
-            continue  # it is known already, with its note
+            continue  # it has this fate already, and its note
         change.fate = fate
         change.note = note or change.note
         change.acknowledged = day
@@ -205,7 +203,7 @@ def acknowledge(
 
 
 def _forget_accepted(state: State) -> None:
-    """Drop what hooks were still to be told of alarms that are the new level now."""
+    """Drop pending notifications of alarms that are accepted now."""
     accepted = {change.number for change in state.changes if change.fate is Fate.ACCEPTED}
     state.deliveries = [
         delivery

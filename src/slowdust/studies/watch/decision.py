@@ -1,20 +1,21 @@
-"""Sequential statistics, of plain numbers: whether a series of nights has changed its level.
+"""Sequential statistics on plain numbers: whether a series of nights has changed its level.
 
 A point of a series is the log cost of a night's subject relative to the base, x, and relative to
-the last good subject, d, of the same experiment. After each night every place k is asked whether
-the level is another one from night k on (a generalised likelihood ratio over the last nights:
-Lai, J. R. Stat. Soc. B 57, 1995). The change at k is estimated from
+the last good subject of the same experiment, d. After each night, each night k is tested for a
+change of level from k on (a generalised likelihood ratio over the last nights: Lai, J. R. Stat.
+Soc. B 57, 1995). The change at k is estimated from
 
-- d of the nights from k on whose last good subject was before k: nothing else is needed;
-- x from k on less the mean of x before k, in a segment: nights on one host under the same
-  conditions, of which at least `FEWEST` are before k.
+- d of the nights from k on whose last good subject was before k;
+- x from k on minus the mean of x before k, within a segment (nights on one host under the same
+  conditions) with at least `FEWEST` nights before k.
 
-Both share the noise of the new subject: in each segment the one with the smaller variance counts,
-and segments are averaged by their variances. The standard deviation of a night is that
-of the series' own differences from night to night (a median, so that single nights count little),
-drawn towards that of all series of the metric, and at least the standard error of the night.
+Both share the noise of the new subject. In each segment the estimate with the smaller variance
+counts, and segments are averaged by their variances. The standard deviation of a night comes from
+the differences between consecutive nights of the series (a median, which single nights influence
+little). It is shrunk towards the value of all series of the metric, and is at least the standard
+error of the night.
 
-A night counts for no more than `cap` standard deviations, so that one bad night raises nothing.
+A night counts for at most `cap` standard deviations, so that one bad night opens no alarm.
 """
 
 from __future__ import annotations
@@ -28,33 +29,33 @@ from statistics import NormalDist, fmean, median
 from slowdust.analysis.results.log_ratio import TIME, WORK
 
 FEWEST = 4
-"""Nights before a change in its segment from which their mean is the level before it."""
+"""Nights that a segment needs before a change, for their mean to be the level before it."""
 WINDOW = 15
-"""Nights back to which a change is looked for."""
+"""Last nights that are searched for a change."""
 _REFERENCE = 40
-"""Nights before a change that make up the level before it, at most."""
+"""Most nights before a change whose mean is the level before it."""
 MEMORY = WINDOW + _REFERENCE
-"""Nights back from which anything follows."""
+"""Last nights that a decision depends on."""
 _PRIOR = 10
-"""Differences that all series of a metric together are worth in the scale of one."""
+"""Weight of all series of a metric in the scale of one series, in differences."""
 _TO_DEVIATION = 1.4826 / math.sqrt(2)
-"""Median size of a difference of two nights -> standard deviation of a night."""
+"""Factor from the median difference of two nights to the standard deviation of a night."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How sure and how large a change of a metric has to be."""
+    """How significant and how large a change of a metric has to be."""
 
     least: float
-    """Smallest change of the log cost that counts."""
+    """Smallest change of the log cost that is reported."""
     floor: float
-    """Standard deviation of a night, at least."""
+    """Least standard deviation of a night."""
     unknown: float
-    """Standard deviation of a night before any series says more."""
+    """Standard deviation of a night while no series is long enough."""
     cap: float
-    """Standard deviations that a night counts for, at most."""
+    """Most standard deviations that a night counts for."""
     threshold: float
-    """Standard errors from which a change is one."""
+    """Standard errors at which a change is significant."""
 
 
 RULES: Mapping[str, Rule] = {
@@ -62,7 +63,7 @@ RULES: Mapping[str, Rule] = {
     WORK: Rule(least=0.01, floor=0.0015, unknown=0.0015, cap=math.inf, threshold=4.7),
 }
 _DOUBTFUL_NIGHTS = 0.05
-"""Share of the nights without any change in which there may be a doubt."""
+"""Share of the nights without any change that may have a doubt."""
 
 
 @dataclass(frozen=True)
@@ -71,23 +72,23 @@ class Point:
 
     night: int
     segment: str
-    """What host, base and conditions are called together: levels are of one segment."""
+    """Digest of host, base and conditions: levels are compared within a segment."""
     level: float
     """ln(cost of the subject / cost of the base)."""
     error: float
-    """Standard error of `level` as the experiment tells it."""
+    """Standard error of `level` in the experiment."""
     direct: float | None = None
-    """ln(cost of the subject / cost of the last good one); absent without one."""
+    """ln(cost of the subject / cost of the last good one); None without a good one."""
     direct_error: float = 0.0
     good: int = 0
-    """The night whose subject the last good one was; 0 for the base."""
+    """The night of the last good subject; 0 for the base."""
     again: bool = False
-    """Whether the subject is that of the night before, at which nothing can have changed."""
+    """Whether the subject is the same as in the night before, so that nothing can have changed."""
 
 
 @dataclass(frozen=True)
 class Shift:
-    """A change of a level that was found before."""
+    """A change of level that was found earlier."""
 
     night: int
     """The first night of the new level."""
@@ -106,14 +107,14 @@ class Finding:
     error: float
     """Standard error of `log`."""
     sureness: float
-    """Size in standard errors, of which each night adds at most its cap."""
+    """Size in standard errors, with each night limited to its cap."""
 
 
 def doubt_among(series: int) -> float:
-    """Return the standard errors from which a change is in doubt, among so many series.
+    """Return the standard errors at which a change is in doubt, among this number of series.
 
-    Its subject is no longer a good one. With one limit for any number of series the nights of many
-    tests would always have a doubt.
+    The subject of a doubtful change does not count as good. The limit grows with the number of
+    series; otherwise a watch of many tests would have a doubt every night.
     """
     return NormalDist().inv_cdf(1 - _DOUBTFUL_NIGHTS / (2 * max(1, series) * WINDOW))
 
@@ -121,7 +122,7 @@ def doubt_among(series: int) -> float:
 def scales(series: Sequence[Sequence[Point]], rule: Rule) -> list[float]:
     """Return the standard deviation of a night for each series of one metric.
 
-    The largest difference of each is left out, since it may be the change itself.
+    The largest difference of each series is excluded, because it may be the change itself.
     """
     steps = [sorted(_differences(points))[:-1] for points in series]
     typical = [median(each) * _TO_DEVIATION for each in steps if len(each) >= FEWEST]
@@ -146,9 +147,9 @@ def _differences(points: Sequence[Point]) -> Iterable[float]:
 def find(
     points: Sequence[Point], shifts: Sequence[Shift], scale: float, rule: Rule
 ) -> Finding | None:
-    """Return the likeliest change since the last shift, of `rule.least` or more; None without one.
+    """Return the likeliest change since the last shift, of at least `rule.least`; None if none.
 
-    Whether it is sure enough is left to the caller: see `Finding.sureness`.
+    The caller decides whether it is significant: see `Finding.sureness`.
     """
     start = max((shift.night for shift in shifts), default=0)
     known = [point for point in points if point.night >= start]
@@ -167,7 +168,7 @@ def find(
 def _estimate(
     known: Sequence[Point], night: int, shifts: Sequence[Shift], scale: float, rule: Rule
 ) -> Finding | None:
-    """Return the change at a night, from all segments that say anything of it."""
+    """Return the change at a night, from all segments with an estimate."""
     after: dict[str, list[Point]] = {}
     for point in known:
         if point.night >= night:
@@ -192,11 +193,11 @@ def _estimate(
 
 @dataclass(frozen=True)
 class _Piece:
-    """What one segment says of a change."""
+    """The estimate of a change from one segment."""
 
     value: float
     capped: float
-    """The mean of nights that are no further from the level before than their cap."""
+    """The mean with each night limited to its cap."""
     variance: float
 
 
@@ -213,9 +214,9 @@ def _from_levels(
 def _from_direct(
     after: Sequence[Point], night: int, shifts: Sequence[Shift], scale: float, rule: Rule
 ) -> list[_Piece]:
-    """Return the change as it was seen beside last good subjects; nothing where none was before it.
+    """Return the change relative to last good subjects before it; empty without them.
 
-    Shifts between a last good subject and the change are no part of it.
+    Shifts between a last good subject and the change are subtracted.
     """
     values, unsure = [], 0.0
     for point in after:

@@ -37,37 +37,37 @@ from slowdust.report.document import (
 from slowdust.studies.watch import words
 from slowdust.studies.watch.alarms import Change, Fate, Key, State
 from slowdust.studies.watch.decision import RULES, Point, Rule, scales
-from slowdust.studies.watch.judging import points_of, words_for
+from slowdust.studies.watch.judging import collect_points, name_series
 from slowdust.studies.watch.series import EXPERIMENTS, Night
 from slowdust.wording import clients, counted
 
 _NIGHTS = 14
-"""The last nights, which a note lists."""
+"""Last nights that a note lists."""
 _DRAWN = 60
-"""The last nights, which are drawn."""
+"""Last nights that are drawn."""
 _TERMS = {
     "cost": (
-        "Time or instructions per operation of the night's subject relative to the base's, which "
-        "was measured beside it. Above 1 it costs more."
+        "Time or instructions per operation of the night's subject, relative to the base in the "
+        "same experiment. Above 1 the subject costs more."
     ),
     "▲ ▼": (
-        "A change point: from this night on the cost is higher, or lower. All nights are looked at "
-        "for it, while an alarm was decided with those up to its own."
+        "A change point: from this night on the cost is higher, or lower. Change points use all "
+        "nights; an alarm uses only the nights up to its own."
     ),
-    "open": "Raised once, and not acknowledged.",
+    "open": "Reported, and not acknowledged.",
     "acknowledged": (
-        "Known: it raises nothing more, and is listed until the test is back at its level."
+        "Known: it is not reported again, and is listed until the test is back at its level."
     ),
-    "accepted": "Wanted: what comes later is compared with the level after it.",
-    "gone": "The test is back: of the change at most half is left.",
+    "accepted": "Closed: later nights are compared with the level after the change.",
+    "gone": "The test is back at its level: at most half of the change is left.",
 }
 
 
 def document(name: str, state: State, nights: Sequence[Night]) -> Document:
-    """Return the alarms that are there, what else has changed, and the nights."""
+    """Return the open alarms, the other changes, and the nights."""
     there = state.alarms
     answer = f"{counted(len(there), 'alarm')} after {counted(len(nights), 'night')}"
-    series = levels_of(nights)
+    series = find_levels(nights)
     grouped = groupby(series, key=lambda each: each.key[:2])
     panels = [
         _panel(f"series-{place}", [*each], nights[-_DRAWN:])
@@ -100,7 +100,7 @@ def _listed(title: str, changes: Sequence[Change]) -> list[Section]:
 
 
 def _nights(nights: Sequence[Night], series: Sequence[Levels]) -> Section:
-    """Return the costs relative to the base."""
+    """Return the nights with their costs relative to the base."""
     costs = {(each.name, point.night): point.level for each in series for point in each.points}
     rows = []
     for place, night in enumerate(nights):
@@ -127,7 +127,7 @@ def _nights(nights: Sequence[Night], series: Sequence[Levels]) -> Section:
         rows.append(Row(cells, media=Medium.ALL if is_last else Medium.HTML))
     of_page = [Column(title, media=Medium.HTML) for title in ("last good", "base", "host")]
     heads = columns("night", "date", "subject", *(each.name for each in series), *of_page, left=3)
-    about = text("Costs relative to the base: above 1, more.")
+    about = text("Costs are relative to the base: above 1, the subject costs more.")
     return Section("Nights", [Table(heads, rows, "Nights"), about], "nights", "Nights")
 
 
@@ -158,9 +158,9 @@ def _panel(anchor: str, series: Sequence[Levels], nights: Sequence[Night]) -> Se
         if turn.night in places
     ]
     subjects = [f"{night.number}: {night.plan.subject.name}" for night in nights]
-    described = f"{title}: cost of each night's subject relative to the base's"
+    described = f"{title}: cost of each night's subject relative to the base"
     turns = [
-        f"{each.key[2]}: {work_ratio(turn.ratio)} times as much from night {turn.night} on"
+        f"{each.key[2]}: {work_ratio(turn.ratio)} times the cost from night {turn.night} on"
         for each in series
         for turn in each.turns
     ]
@@ -185,7 +185,7 @@ _SIDES = 1.96
 
 @dataclass(frozen=True)
 class Turn:
-    """A change point of a series: all its nights are looked at, also those that came later."""
+    """A change point of a series, found with all of its nights."""
 
     night: int
     ratio: float
@@ -194,7 +194,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Levels:
-    """One series."""
+    """A series with its change points."""
 
     key: Key
     points: Sequence[Point]
@@ -204,8 +204,8 @@ class Levels:
 
     @property
     def name(self) -> str:
-        """The name of the series."""
-        return words_for(self.key)
+        """The name of the series, in words."""
+        return name_series(self.key)
 
     def bounds(self, point: Point) -> tuple[float, float]:
         """Return the 95% interval of a night's cost relative to the base's."""
@@ -213,9 +213,9 @@ class Levels:
         return math.exp(point.level - half), math.exp(point.level + half)
 
 
-def levels_of(nights: Sequence[Night]) -> list[Levels]:
+def find_levels(nights: Sequence[Night]) -> list[Levels]:
     """Return all series with their change points, in the order of the tests."""
-    series = points_of(nights)
+    series = collect_points(nights)
     found = {}
     for metric, rule in RULES.items():
         keys = [key for key in series if key[2] == metric]

@@ -1,4 +1,4 @@
-"""The file of a watch: an experiment file whose contenders are named by its table `[watch]`."""
+"""The file of a watch: an experiment file whose table `[watch]` chooses the contenders."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ _POST_TIME: Second = 20.0
 
 
 class PostError(Exception):
-    """An address that cannot be reached, or refuses; the message has nothing of the address."""
+    """An address cannot be reached, or rejects the request; the message omits the address."""
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """An address for posting. All of it is a secret: its path may be one as well as its user."""
+    """An address to post to. All of it is a secret: a path may be as secret as a user."""
 
     url: Secret
     """The address without user and password."""
     credentials: Secret | None
-    """`user:password`, which are sent by basic authentication."""
+    """`user:password`, sent by basic authentication."""
     is_readable_by_others: bool
-    """Whether it is plain http to another machine."""
+    """Whether it is plain http to another host."""
 
     def post(self, content: bytes) -> None:
         """Post JSON.
 
         Raises:
-            PostError: the address cannot be reached, or refuses.
+            PostError: the address cannot be reached, or rejects the request.
         """
         import urllib3
 
@@ -66,7 +66,7 @@ class Webhook:
             headers |= urllib3.make_headers(basic_auth=own)
         try:
             with urllib3.PoolManager(timeout=timeout, retries=False) as pool:
-                # The answer's status is all that counts: its body may never end.
+                # Only the status counts: the body of the answer may never end.
                 answer = pool.request(
                     "POST", self.url.reveal(), body=content, headers=headers, preload_content=False
                 )
@@ -81,11 +81,11 @@ def parse_webhook(written: str) -> Webhook:
     """Read the address of a webhook.
 
     Raises:
-        AddressError: it is none. The message has nothing of it.
+        AddressError: it is malformed. The message omits the address.
     """
     address = parse_address(written)
     if address.scheme not in ("http", "https"):
-        raise AddressError("it begins with neither https:// nor http://")
+        raise AddressError("it does not begin with https:// or http://")
     host, _ = address.host_and_port()
     if not host:
         raise AddressError("it has no host")
@@ -100,14 +100,14 @@ def _credentials(address: addresses.Address) -> Secret | None:
     if address.user is None:
         return None
     if ":" in address.user:
-        raise AddressError("a user cannot have ':' (RFC 7617)")
+        raise AddressError("the user contains ':' (RFC 7617 forbids it)")
     password = "" if address.password is None else address.password.reveal()
     return Secret(f"{address.user}:{password}")
 
 
 _TABLE = "watch"
 _NAMED_BY_THE_WATCH = ("name", "contenders", "matrix", "only", "repo", "keep")
-"""Keys of an experiment file that say what a watch says otherwise, or finds out."""
+"""Keys of an experiment file that a watch sets by itself."""
 _VARIABLE = re.compile(r"\$(?P<name>[A-Za-z_][A-Za-z0-9_]*)")
 
 
@@ -115,14 +115,14 @@ def _command(text: str) -> str:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ValueError(f"it is no command: {error}") from None  # it may have a secret
+        raise ValueError(f"the command is malformed: {error}") from None  # it may have a secret
     if not words:
         raise ValueError("the command is empty")
     return text
 
 
 def _webhook(written: object) -> Webhook:
-    """Read an address, or that in a variable; messages have neither, since it may be a secret."""
+    """Read an address, or the one in a variable; messages omit both, because it may be a secret."""
     if not isinstance(written, str):
         raise ValueError('it is not text in quotes, such as "https://..."')  # noqa: TRY004 - pydantic's
     variable = _VARIABLE.fullmatch(written)
@@ -134,7 +134,7 @@ def _webhook(written: object) -> Webhook:
     except AddressError as error:
         named = f"the value of {written}" if variable else "this"
         raise ValueError(
-            f"{named} is no address: {error}; write https://..., or $NAME for a variable"
+            f"{named} is not an address: {error}; write https://..., or $NAME for a variable"
         ) from None
 
 
@@ -166,14 +166,14 @@ class WatchTable(Table):
         if self.webhook is not None and self.webhook.is_readable_by_others:
             if not self.webhook_insecure:
                 raise AtKeysError(
-                    "the address is plain http to another machine: everybody on the way can read "
-                    "the address and what is posted; write https://..., or webhook_insecure = "
-                    "true if that is wanted",
+                    "the address is plain http to another machine, so that others on the network "
+                    "can read the address and the messages; write https://..., or allow it with "
+                    "webhook_insecure = true",
                     ("webhook",),
                 )
         elif self.webhook_insecure:
             raise AtKeysError(
-                "no webhook is plain http to another machine: leave this key out",
+                "no webhook uses plain http to another machine: remove this key",
                 ("webhook_insecure",),
             )
         return self
@@ -183,15 +183,19 @@ class WatchTable(Table):
         of_commits = {"repo": self.repo, "dbms": self.dbms, "ref": self.ref, "base": self.base}
         if self.releases is not None:
             if given := [key for key in ("repo", "dbms", "ref") if of_commits[key] is not None]:
-                raise AtKeysError("releases are watched, or a repository: choose one", (given[0],))
+                raise AtKeysError(
+                    "releases and a repository exclude each other: choose one", (given[0],)
+                )
             _check_range(self.releases, "releases")
         elif lacking := [key for key, value in of_commits.items() if value is None]:
             if len(lacking) == len(of_commits):
                 raise ValueError(
-                    'nothing is watched: write releases = "postgres@15..18", or repo, dbms, ref '
-                    "and base"
+                    'nothing to watch: write releases = "postgres@15..18", or repo, dbms, ref and '
+                    "base"
                 )
-            raise ValueError(f"{lacking[0]} is missing: a repository needs repo, dbms, ref, base")
+            raise ValueError(
+                f"{lacking[0]} is missing: a repository needs repo, dbms, ref and base"
+            )
         else:
             _check_range(self.dbms or "", "dbms")
         if self.base is not None:
@@ -217,25 +221,27 @@ def _check_base(text: str) -> None:
     except UsageError as error:
         raise AtKeysError(str(error), ("base",)) from None
     if name.url is not None:
-        raise AtKeysError(f"'{text}' runs already: a watch starts its base each night", ("base",))
+        raise AtKeysError(
+            f"'{text}' is a running server: a watch starts its base each night", ("base",)
+        )
 
 
 @dataclass(frozen=True)
 class Watch:
-    """A watch as its file has it."""
+    """A watch as its file describes it."""
 
     table: WatchTable
     data: dict[str, object]
     """The rest of the file: an experiment without contenders."""
     origin: Origin
     folder: Path
-    """The folder of the file, in which hooks run."""
+    """The folder of the file; hooks run in it."""
 
     def spec(self, name: str, contenders: list[str]) -> Spec:
         """Return the experiment that measures these contenders side by side.
 
         Raises:
-            UsageError: a key is wrong, with its place in the file.
+            UsageError: a key is wrong; the message has its place in the file.
         """
         data = {**self.data, "name": name, "contenders": contenders}
         if self.table.repo is not None:
@@ -246,7 +252,7 @@ class Watch:
         return spec
 
     def _place(self, keys: Keys) -> str:
-        """Return the place in the file of a key; other keys there name the contenders."""
+        """Return the place of a key in the file. Keys of [watch] stand for the contenders."""
         subject = "releases" if self.table.releases is not None else "dbms"
         base = "base" if self.table.base is not None else subject
         if keys[:1] == ("contenders",):
@@ -260,18 +266,17 @@ def read_watch(path: Path) -> Watch:
     """Read the file of a watch; its name defaults to the file's.
 
     Raises:
-        UsageError: no such file, not TOML, or wrong keys, with their lines.
+        UsageError: no such file, not TOML, or wrong keys; the message has their lines.
     """
     data, origin = read_spec_data(path)
     for key in _NAMED_BY_THE_WATCH:
         if key in data:
             raise UsageError(
-                f"{origin((key,))}: a watch chooses its contenders by its table [watch]: "
-                "leave this key out"
+                f"{origin((key,))}: the table [watch] sets this for a watch: remove this key"
             )
     given = data.pop(_TABLE, None)
     if not isinstance(given, dict):
-        raise UsageError(f"{path}: {_TABLE}: the table is missing: write [watch]")
+        raise UsageError(f"{path}: {_TABLE}: the table [watch] is missing")
     table = {"name": path.stem, **given}
     try:
         read = WatchTable.model_validate(table)

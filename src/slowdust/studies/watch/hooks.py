@@ -1,4 +1,4 @@
-"""Hooks: a command that reads an event, and an address that it is posted to."""
+"""Hooks: a command that reads events from its standard input, and an address to post them to."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from slowdust.text import visible
 from slowdust.units import Second, format_duration
 
 COMMAND_TIME: Second = 60.0
-"""Time that a command has."""
+"""Longest time of a command."""
 _LONGEST_COMPLAINT = 200
 
 
 class HookError(Exception):
-    """A hook that was not told; it is told again in the next night."""
+    """A hook was not notified; the next night tries again."""
 
 
 def deliver(
@@ -35,9 +35,9 @@ def deliver(
     warn: Callable[[str], None],
     time_limit: Second = COMMAND_TIME,
 ) -> list[Delivery]:
-    """Tell every hook what is pending; return what could not be told.
+    """Notify hooks of pending events; return the deliveries that failed.
 
-    An event whose hook is no longer in the file is told no more.
+    Events of a hook that is no longer in the file are dropped.
     """
     left = []
     for delivery in deliveries:
@@ -45,16 +45,18 @@ def deliver(
         failed = []
         for channel in delivery.pending:
             try:
-                _tell(channel, delivery.event, watch, content, time_limit)
+                _notify(channel, delivery.event, watch, content, time_limit)
             except HookError as error:
-                warn(f"{error}; it is told again in the next night")
+                warn(f"{error}; the next night will try again")
                 failed.append(channel)
         if failed:
             left.append(msgspec.structs.replace(delivery, pending=failed))
     return left
 
 
-def _tell(channel: Channel, event: Event, watch: Watch, content: bytes, time_limit: Second) -> None:
+def _notify(
+    channel: Channel, event: Event, watch: Watch, content: bytes, time_limit: Second
+) -> None:
     table = watch.table
     if channel is Channel.WEBHOOK:
         if table.webhook is not None:
@@ -71,17 +73,17 @@ def _tell(channel: Channel, event: Event, watch: Watch, content: bytes, time_lim
 def _run(key: str, command: str, folder: Path, content: bytes, time_limit: Second) -> None:
     """Run a command without a shell, in the folder of the file; it reads JSON.
 
-    Messages have the program alone: the arguments may be secrets.
+    Messages name only the program: its arguments may be secrets.
 
     Raises:
-        HookError: it cannot be started, fails, or takes too long, and is ended then.
+        HookError: it cannot be started, fails, or takes too long and is killed.
     """
-    # Files, since what the command leaves running may hold pipes open.
+    # Files and not pipes: a process that the command leaves running could hold pipes open.
     with TemporaryFile() as given, TemporaryFile() as complaint:
         given.write(content)
         given.seek(0)
         words = shlex.split(command)
-        program = words[0].partition("=")[0]  # a variable before it needs a shell
+        program = words[0].partition("=")[0]  # variables before a command need a shell
         try:
             process = subprocess.Popen(
                 words,
@@ -98,10 +100,10 @@ def _run(key: str, command: str, folder: Path, content: bytes, time_limit: Secon
             code = process.wait(time_limit)
         except subprocess.TimeoutExpired:
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+                os.killpg(process.pid, signal.SIGKILL)  # with its children
             process.wait()
             raise HookError(
-                f"{key}: {program} took longer than {format_duration(time_limit)}"
+                f"{key}: {program} took longer than {format_duration(time_limit)} and was killed"
             ) from None
         if code:
             complaint.seek(0)

@@ -1,4 +1,4 @@
-"""What a night has changed: new alarms, and alarms that went away."""
+"""Judges a night: new alarms, and alarms that are gone."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ from slowdust.studies.watch.decision import (
 from slowdust.studies.watch.series import Measured, Night
 
 Bisecting = Callable[[Change], str]
-"""Returns the command that finds a change among several subjects; empty where there is one."""
+"""Returns the command that finds a change among several subjects; empty if there is only one."""
 
 
 @dataclass
 class Judgement:
-    """What came of one night."""
+    """The changes that one night has shown."""
 
     raised: list[Change] = field(default_factory=list)
-    """Alarms that raise."""
+    """New alarms."""
     joined: list[Change] = field(default_factory=list)
-    """Alarms that came with a subject for which one was raised before."""
+    """New alarms of subjects that already had an open alarm."""
     faster: list[Change] = field(default_factory=list)
     gone: list[Change] = field(default_factory=list)
-    """Alarms that went away."""
+    """Alarms that are gone."""
 
 
 def judge(state: State, nights: Sequence[Night], bisecting: Bisecting) -> Judgement:
-    """Judge the last night of `nights`, and keep in the state what came of it."""
+    """Judge the last night of `nights`, and update the state."""
     night = nights[-1]
     judgement = Judgement()
     raised_before = {each.subject.contender for each in state.changes if each.fate is Fate.OPEN}
@@ -45,7 +45,7 @@ def judge(state: State, nights: Sequence[Night], bisecting: Bisecting) -> Judgem
     if night.failed is not None:
         return judgement
     state.doubts = {}
-    series = points_of(nights[-MEMORY:])
+    series = collect_points(nights[-MEMORY:])
     for metric, rule in RULES.items():
         keys = [key for key in series if key[2] == metric]
         for key, scale in zip(keys, scales([series[key] for key in keys], rule), strict=True):
@@ -59,7 +59,7 @@ def judge(state: State, nights: Sequence[Night], bisecting: Bisecting) -> Judgem
             if found is None or found.sureness < doubt_among(len(keys)):
                 continue
             if found.sureness < rule.threshold:
-                state.doubts[words_for(key)] = found.night
+                state.doubts[name_series(key)] = found.night
                 continue
             change = _change(state, key, found, nights)
             _keep(state, judgement, change, raised_before)
@@ -68,13 +68,13 @@ def judge(state: State, nights: Sequence[Night], bisecting: Bisecting) -> Judgem
     return judgement
 
 
-def words_for(key: Key) -> str:
+def name_series(key: Key) -> str:
     """Return the name of a series: 'scan at 4 clients, time'."""
     test, clients, metric = key
     return f"{test}{f' at {clients} clients' if clients > 1 else ''}, {metric}"
 
 
-def points_of(nights: Sequence[Night]) -> dict[Key, list[Point]]:
+def collect_points(nights: Sequence[Night]) -> dict[Key, list[Point]]:
     """Return the points of each series, the oldest first."""
     series: dict[Key, list[Point]] = {}
     for night in nights:
@@ -116,7 +116,7 @@ def _change(state: State, key: Key, found: Finding, nights: Sequence[Night]) -> 
 
 
 def _keep(state: State, judgement: Judgement, change: Change, raised_before: set[str]) -> None:
-    """Keep a change that is sure; one to the better may be the end of alarms."""
+    """Store a significant change; a change for the better may close alarms."""
     earlier = state.of_series(change.key)
     state.changes.append(change)
     if change.is_worse:
@@ -124,14 +124,14 @@ def _keep(state: State, judgement: Judgement, change: Change, raised_before: set
         (judgement.joined if change.joined else judgement.raised).append(change)
         return
     change.fate = Fate.FASTER
-    gone = _ended_by(change, earlier)
+    gone = _close_alarms(change, earlier)
     judgement.gone += gone
     if not gone:
         judgement.faster.append(change)
 
 
-def _ended_by(change: Change, earlier: Sequence[Change]) -> list[Change]:
-    """Set and return the alarms of which at most half is left after a change to the better."""
+def _close_alarms(change: Change, earlier: Sequence[Change]) -> list[Change]:
+    """Close and return alarms that a change for the better has at least halved."""
     total, ended = change.log, []
     for alarm in reversed(earlier):
         total += alarm.log
@@ -143,7 +143,7 @@ def _ended_by(change: Change, earlier: Sequence[Change]) -> list[Change]:
 
 
 def _range(nights: Sequence[Night], first: int, key: Key) -> tuple[Candidate, Candidate]:
-    """Return the last subject of a series before a night, and that of it."""
+    """Return the last subject of a series before a night, and the night's own subject."""
     measured = [
         night
         for night in nights
@@ -153,5 +153,5 @@ def _range(nights: Sequence[Night], first: int, key: Key) -> tuple[Candidate, Ca
     tonight = measured[place].plan
     if place:
         return measured[place - 1].plan.subject, tonight.subject
-    assert tonight.good is not None, "a change in a first night is one beside the base"
+    assert tonight.good is not None, "a change in a first night is relative to the base"
     return tonight.good, tonight.subject

@@ -1,4 +1,4 @@
-"""The record of a watch: its nights, appended one after the other, and the one that is measured.
+"""The record of a watch: its finished nights, and the night that is being measured.
 
 nights.ndjson   one record a night, appended and synced when its experiment is finished
 tonight.json    the night that is being measured
@@ -39,42 +39,42 @@ class Measured(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
     base: LogRatio
     """Cost relative to the base."""
     good: LogRatio | None = None
-    """Cost relative to the last good subject; absent where it has none."""
+    """Cost relative to the last good subject; absent without one."""
 
 
 class Tonight(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
-    """A night that is planned: what it measures."""
+    """The plan of a night."""
 
     number: int
     date: str
-    """Begin, ISO 8601, UTC."""
+    """Start, ISO 8601, UTC."""
     experiment: str
     subject: Candidate
     base: str
-    """The base as the file names it."""
+    """The base, as in the file."""
     good: Candidate | None = None
     """The last good subject; absent in a first night."""
     good_night: int = 0
-    """The night whose subject it was; 0 where it is the base."""
+    """The night of the last good subject; 0 if it is the base."""
     again: bool = False
-    """Whether the subject was measured the night before, too."""
+    """Whether the night before had the same subject."""
 
 
 class Night(msgspec.Struct, kw_only=True, omit_defaults=True, frozen=True):
-    """A night that was measured, or whose subject could not be."""
+    """A finished night; its subject may have failed."""
 
     plan: Tonight
     host: str = ""
-    """Facts of the host by which it is known again."""
+    """Facts that identify the host."""
     segment: str = ""
-    """The nights with the same one are on one host, with one base under the same conditions."""
+    """Nights of one segment are on one host, with one base, under the same conditions."""
     measured: list[Measured] = []
     failed: str | None = None
-    """The reason why the subject could not be measured."""
+    """Why the subject could not be measured."""
     failures: list[str] = []
-    """Sentences about the tests that fail, and so are not compared."""
+    """Sentences about failing tests, which are not compared."""
     failed_wholly: bool = False
-    """Whether no execution of one of them succeeded."""
+    """Whether a test failed in all executions."""
 
     @property
     def number(self) -> int:
@@ -92,13 +92,13 @@ def read_nights(folder: Path) -> list[Night]:
 
 
 def append_night(folder: Path, night: Night) -> None:
-    """Append a night and sync it; remove the pending file."""
+    """Append a night and sync it; remove `tonight.json`."""
     append_records(folder / NIGHTS_FILE, [night])
     (folder / TONIGHT_FILE).unlink(missing_ok=True)
 
 
 def read_tonight(folder: Path) -> Tonight | None:
-    """Return the night that was begun and is in no record; None where there is none.
+    """Return the night that was begun and not finished, if any.
 
     Raises:
         SlowdustError: the file is damaged.
@@ -109,29 +109,29 @@ def read_tonight(folder: Path) -> Tonight | None:
             tonight = msgspec.json.decode(path.read_bytes(), type=Tonight)
     except FileNotFoundError:
         return None
-    # A kill may have come between its record and the removal of the file.
+    # A kill may have come after the night was appended and before the file was removed.
     return None if any(night.number == tonight.number for night in read_nights(folder)) else tonight
 
 
 def write_tonight(folder: Path, tonight: Tonight) -> None:
-    """Write what the night measures, before it begins."""
+    """Write the plan of a night, before it begins."""
     write_versioned(folder / TONIGHT_FILE, tonight)
 
 
-def folder_of(results: Path, name: str) -> Path:
+def watch_folder(results: Path, name: str) -> Path:
     """Return the folder of a watch."""
     return within(results, _WATCHES, name)
 
 
 def begun_folder(results: Path, name: str) -> Path:
-    """Return the folder of a watch that was begun.
+    """Return the folder of an existing watch.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: there is no watch of this name.
     """
     check_name(name)
     check_results(results)
-    folder = folder_of(results, name)
+    folder = watch_folder(results, name)
     if (folder / NIGHTS_FILE).is_file():
         return folder
     names = [path.parent.name for path in folder.parent.glob(f"*/{NIGHTS_FILE}")]
@@ -141,5 +141,5 @@ def begun_folder(results: Path, name: str) -> Path:
 
 
 def watch_in(folder: Path) -> StudyFolder:
-    """Return the folder of a watch, which one process holds at a time."""
+    """Return the folder of a watch, for its lock."""
     return StudyFolder(folder, NOUN, NIGHTS_FILE)

@@ -1,4 +1,4 @@
-"""`slowdust watch` as a study: what is new is measured, judged, and told once."""
+"""`slowdust watch` as a study: measures a new subject, judges it, and reports alarms once."""
 
 from __future__ import annotations
 
@@ -53,35 +53,35 @@ from slowdust.studies.watch.series import (
     write_tonight,
 )
 from slowdust.studies.watch.subjects import (
-    base_of,
     bisect_command,
     check_same_watch,
+    choose_base,
     first_good,
     new_subject,
 )
 from slowdust.wording import first_line
 
 MOST_TRIES = 2
-"""How often a subject is tried that cannot be measured, while nothing is new."""
+"""Most tries of a subject that cannot be measured, while nothing is new."""
 MOST_AGAIN = 2
-"""How often a subject in doubt is measured again while nothing is new."""
+"""Most repeats of a doubtful subject while nothing is new."""
 
 
 @dataclass
 class Outcome:
-    """What a call of `slowdust watch` has come to."""
+    """The outcome of a call of `slowdust watch`."""
 
     night: Night | None
-    """The night that was measured; None where nothing was new."""
+    """The night that was measured; None if nothing was new."""
     judgement: Judgement
     state: State
     nights: Sequence[Night]
-    untold: list[Change] = field(default_factory=list)
-    """Alarms that raise and that no exit code has told."""
+    unreported: list[Change] = field(default_factory=list)
+    """New alarms that no exit code has reported yet."""
 
 
 class WatchStudy(Study[Watch, None, Outcome]):
-    """A watch. Each call takes one order: what is new is measured, judged and told once."""
+    """A watch. Each call has at most one order: the new subject of a night."""
 
     noun = NOUN
     record_file = NIGHTS_FILE
@@ -96,12 +96,12 @@ class WatchStudy(Study[Watch, None, Outcome]):
     def load(
         self, folder: StudyFolder, question: Watch, lab: Lab, say: Progress, *, resumes: bool
     ) -> None:
-        """Take the file: a watch goes from night to night, and is never resumed by an option."""
+        """Take the file. A watch has no option to resume: each call continues it."""
         del folder, resumes
         self.begin(question, lab, say)
 
     def open(self, folder: Path, say: Progress) -> None:
-        """Read the nights; judge those that a kill has left without a judgement."""
+        """Read the nights; judge those that a kill left unjudged."""
         self._say = say
         self._folder = folder
         self.state = read_state(folder)
@@ -115,29 +115,29 @@ class WatchStudy(Study[Watch, None, Outcome]):
         check_same_watch(self.watch, self.nights)
 
     def next(self) -> Order | None:
-        """Return the experiment of the night that was stopped, or of what is new."""
+        """Return the experiment of a stopped night, or of a new subject."""
         if self._is_over:
             return None
         self._is_over = True
         watch, tonight = self.watch, read_tonight(self._folder)
         results = self._folder / EXPERIMENTS
-        # One that has not begun is planned anew: the file may be another, and the commit gone.
+        # A night that has not begun is planned again: the file may differ, and the commit be gone.
         if tonight is not None and Folder.of(results, tonight.experiment).has_manifest():
-            self._say(f"going on with night {tonight.number}: {tonight.subject.title}")
+            self._say(f"resuming night {tonight.number}: {tonight.subject.title}")
         else:
             tonight = _planned(watch.table, self.nights, self.state, self._progress)
         if tonight is None:
             return None
         self._tonight = tonight
         self._say(_announcement(tonight))
-        return order_of(watch, tonight)
+        return plan_experiment(watch, tonight)
 
     def learn(self, order: Order, found: Experiment | Unfit) -> None:
-        """Judge what was measured."""
+        """Judge the night that was measured."""
         assert isinstance(order.subject, Tonight)
         if isinstance(found, Experiment):
             found.write_page()
-        self.add(night_of(self.watch, order.subject, found))
+        self.add(record_night(self.watch, order.subject, found))
 
     def add(self, night: Night) -> None:
         """Append a night, and judge it."""
@@ -148,28 +148,28 @@ class WatchStudy(Study[Watch, None, Outcome]):
         self.judgement = self._judge_left()
 
     def save(self, folder: StudyFolder) -> None:
-        """Write the night that is being measured, and the state."""
+        """Write the plan of the current night, and the state."""
         if self._tonight is not None:
             write_tonight(folder.path, self._tonight)
         write_state(folder.path, self.state)
 
     def how_to_resume(self, folder: StudyFolder, error: BaseException) -> str | None:
-        """Return that the same command resumes; None if the file is wrong."""
+        """Return a sentence that the same command resumes; None if the file is wrong."""
         del folder
         if isinstance(error, UsageError):
             return None
-        return "what was measured is kept: the same command goes on"
+        return "the measurements are kept; resume with the same command"
 
     def outcome(self) -> Outcome:
-        """Return what the call has come to."""
-        return Outcome(self.night, self.judgement, self.state, self.nights, _untold(self.state))
+        """Return the outcome of the call."""
+        return Outcome(self.night, self.judgement, self.state, self.nights, _unreported(self.state))
 
     def document(self, outcome: Outcome) -> Document:
         """Return the state of the watch for readers."""
         return document(self.watch.table.name, outcome.state, outcome.nights)
 
     def conclude(self, outcome: Outcome, say: Progress) -> None:
-        """Call the hooks, and keep what the exit code tells."""
+        """Call the hooks, and mark the alarms that the exit code reports."""
         name, state = self.watch.table.name, self.state
         state.deliveries = deliver(
             state.deliveries,
@@ -177,11 +177,11 @@ class WatchStudy(Study[Watch, None, Outcome]):
             lambda delivery: words.payload(name, delivery, state, outcome.nights),
             lambda text: say(f"warning: {text}"),
         )
-        for change in outcome.untold:
-            change.told = True
+        for change in outcome.unreported:
+            change.reported = True
 
     def _judge_left(self) -> Judgement:
-        """Judge the nights that no judgement was kept of; return that of the last one."""
+        """Judge the unjudged nights; return the judgement of the last one."""
         judgement = Judgement()
         for place, night in enumerate(self.nights):
             if night.number <= self.state.judged:
@@ -197,18 +197,18 @@ class WatchStudy(Study[Watch, None, Outcome]):
 
 def _announcement(tonight: Tonight) -> str:
     good = tonight.good
-    beside = [tonight.base]
+    others = [tonight.base]
     if good is not None and good.contender != tonight.base:
-        beside.append(good.name)
-    again = " again, since it is in doubt" if tonight.again else ""
+        others.append(good.name)
+    again = " again, because it is in doubt" if tonight.again else ""
     return (
-        f"night {tonight.number}: measuring {tonight.subject.title}{again} beside "
-        f"{' and '.join(beside)}"
+        f"night {tonight.number}: comparing {tonight.subject.title}{again} with "
+        f"{' and '.join(others)}"
     )
 
 
 def _deliveries(table: WatchTable, night: Night, judgement: Judgement) -> list[Delivery]:
-    """Return the events of a night that hooks are to be told."""
+    """Return the notifications of a night for hooks."""
     raised = [*judgement.raised, *judgement.joined] if judgement.raised else []
     events = [
         (Event.REGRESSION, raised, table.on_regression),
@@ -228,12 +228,12 @@ def _deliveries(table: WatchTable, night: Night, judgement: Judgement) -> list[D
     return deliveries
 
 
-def _untold(state: State) -> list[Change]:
-    """Return the alarms that raise and that no exit code has told yet."""
+def _unreported(state: State) -> list[Change]:
+    """Return the new alarms that no exit code has reported yet."""
     return [
         change
         for change in state.changes
-        if change.fate is Fate.OPEN and not change.joined and not change.told
+        if change.fate is Fate.OPEN and not change.joined and not change.reported
     ]
 
 
@@ -251,13 +251,13 @@ def _planned(
     found = last_good(nights, state)
     good, good_night = found if found is not None else (first_good(table), 0)
     if good is not None and good.contender == subject.contender:
-        raise SlowdustError(f"{subject.name} is the last good subject itself")
+        raise SlowdustError(f"{subject.name} is itself the last good subject")
     return Tonight(
         number=number,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         experiment=f"night-{number:04}",
         subject=subject,
-        base=base_of(table),
+        base=choose_base(table),
         good=good,
         good_night=good_night,
         again=again,
@@ -265,7 +265,7 @@ def _planned(
 
 
 def _failed(nights: Sequence[Night]) -> Candidate | None:
-    """Return the last subject where it failed once and is to be tried again."""
+    """Return the last subject if it failed and is to be tried again."""
     if not nights or nights[-1].failed is None:
         return None
     last = nights[-1].plan.subject
@@ -274,7 +274,7 @@ def _failed(nights: Sequence[Night]) -> Candidate | None:
 
 
 def _in_doubt(nights: Sequence[Night], state: State) -> Candidate | None:
-    """Return the last subject where it is to be measured again; None where nothing is in doubt."""
+    """Return the last subject if it is to be measured again; None if nothing is in doubt."""
     if not nights or not state.doubts or nights[-1].failed is not None:
         return None
     last = nights[-1].plan.subject
@@ -284,11 +284,11 @@ def _in_doubt(nights: Sequence[Night], state: State) -> Candidate | None:
 
 _MACHINE = "/etc/machine-id"
 _MOVING_LEVELS = ("Kernel", "Microcode")
-"""Facts of a host that may move how a subject compares with the base."""
+"""Facts of a host that may change the ratio of a subject to the base."""
 _DIGITS = 12
 
 
-def order_of(watch: Watch, tonight: Tonight) -> Order:
+def plan_experiment(watch: Watch, tonight: Tonight) -> Order:
     """Return the experiment of a night: base, last good and new subject side by side."""
     contenders = [tonight.base, tonight.subject.contender]
     if tonight.good is not None and tonight.good.contender != tonight.base:
@@ -300,13 +300,13 @@ def order_of(watch: Watch, tonight: Tonight) -> Order:
     )
 
 
-def night_of(watch: Watch, tonight: Tonight, found: Experiment | Unfit) -> Night:
-    """Return what a night has measured.
+def record_night(watch: Watch, tonight: Tonight, found: Experiment | Unfit) -> Night:
+    """Return the record of a measured night.
 
-    A subject that cannot be built, or a server that does not run, is a night that failed.
+    A night fails if its subject cannot be built or a server does not run.
 
     Raises:
-        UsageError: the file or the host is wrong, and not the subject.
+        UsageError: the file or the host is wrong, not the subject.
     """
     if isinstance(found, Unfit):
         if isinstance(found.error, UsageError):
@@ -316,12 +316,12 @@ def night_of(watch: Watch, tonight: Tonight, found: Experiment | Unfit) -> Night
     for contender in manifest.contenders:
         if contender.failed:
             return Night(plan=tonight, failed=first_line(contender.failed))
-    # Where the base is the last good subject, the place before the new one is its.
+    # The contender before the new one is the last good subject, which may be the base.
     good = None if tonight.good is None else manifest.contenders[-2].name
     measured = _measured(found, manifest.contenders[-1].name, good)
     failures = sentences_about_failures(report)
     if not measured:
-        failed = " ".join(failures) or "no test of it can be compared with the base"
+        failed = " ".join(failures) or "none of its tests can be compared with the base"
         return Night(plan=tonight, failed=failed)
     host = watch.table.host or _host(manifest)
     return Night(
@@ -335,7 +335,7 @@ def night_of(watch: Watch, tonight: Tonight, found: Experiment | Unfit) -> Night
 
 
 def _host(manifest: Manifest) -> str:
-    """Return a host by its facts and the machine's own name."""
+    """Return a host's identity: its facts and its machine id."""
     facts = [value for _, value in host_of(manifest.host)]
     facts += [manifest.host[label] for label in _MOVING_LEVELS if label in manifest.host]
     if machine := read_text(_MACHINE):
@@ -344,7 +344,7 @@ def _host(manifest: Manifest) -> str:
 
 
 def _segment(host: str, manifest: Manifest) -> str:
-    """Return a digest of all that levels depend on: host, base, data and settings."""
+    """Return a digest of everything that levels depend on: host, base, data and settings."""
     base = manifest.contenders[0]
     compiled = base.build.compiled
     workload = manifest.workload

@@ -1,4 +1,4 @@
-"""The subjects of a watch: the releases of a catalog, or the commits that a ref comes to."""
+"""The subjects of a watch: the releases of a catalog, or the commits of a ref."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from slowdust.studies.watch.file import Watch, WatchTable
 from slowdust.studies.watch.series import Night
 
 _PASSED_ON = ("benchmark", "workload", "rows", "cpus", "seed")
-"""Keys of an experiment file that `slowdust bisect` has, too."""
+"""Keys of an experiment file that `slowdust bisect` has too."""
 _NOT_PASSED_ON = ("pool", "memory", "tables", "rate")
-"""Keys that results depend on, and that it has not: then no command is given."""
+"""Keys that affect results and that `bisect` lacks: with them no command is suggested."""
 
 
 def check_same_watch(watch: Watch, nights: Sequence[Night]) -> None:
-    """Refuse to go on with nights of another DBMS, engine, config or environment.
+    """Check that earlier nights have the same DBMS, engine, config and environment.
 
     Raises:
-        UsageError: they are of another one, so that no level can be compared.
+        UsageError: they differ, so that levels cannot be compared.
     """
     if not nights:
         return
@@ -37,18 +37,18 @@ def check_same_watch(watch: Watch, nights: Sequence[Night]) -> None:
     now = parse_contender(f"{match['dbms']}@{before.version}{match['rest']}")
     if _kind(before) != _kind(now):
         raise UsageError(
-            f"{watch.origin(('watch', 'name'))}: the watch '{table.name}' has nights of "
-            f"{before.text}, which is of another kind: choose another name"
+            f"{watch.origin(('watch', 'name'))}: earlier nights of '{table.name}' measured "
+            f"{before.text}, with another DBMS, engine, config or environment: choose another name"
         )
 
 
 def _kind(name: ContenderName) -> tuple[object, ...]:
-    """Return all of a contender but its version."""
+    """Return the parts of a contender except its version."""
     return name.dbms, name.engine, name.config, name.environment, name.flags
 
 
-def base_of(table: WatchTable) -> str:
-    """Return the base: that of the file, or the first release."""
+def choose_base(table: WatchTable) -> str:
+    """Return the base of the file, or else the first release."""
     if table.base is not None:
         return table.base
     assert table.releases is not None
@@ -58,10 +58,10 @@ def base_of(table: WatchTable) -> str:
 def new_subject(
     table: WatchTable, measured: Sequence[Candidate], progress: Progress
 ) -> Candidate | None:
-    """Return the subject that is to be measured; None where nothing is new.
+    """Return the subject to measure; None if nothing is new.
 
-    That is the newest one, or with `each` the oldest that was not measured: of a branch the one
-    behind the last that was.
+    It is the newest one, or with `each` the oldest one that was not measured; for a branch, the
+    commit after the last one that was.
 
     Raises:
         UsageError: there is no such release or commit.
@@ -78,14 +78,14 @@ def new_subject(
     try:
         last = measured[-1].commit or ""
         return committed(table.dbms, table.repo, last, newest.commit or "", progress).listed[1]
-    except UsageError:  # the ref was set to another history
+    except UsageError:  # the branch was rewritten
         return newest
 
 
 def _new_release(table: WatchTable, range_: str, measured: Sequence[Candidate]) -> Candidate | None:
-    base, known = base_of(table), {each.contender for each in measured}
+    base, known = choose_base(table), {each.contender for each in measured}
     listed = [each for each in released(range_).listed if each.contender != base]
-    # A release of an older series that comes late is no successor of the last good one.
+    # A late release of an older series does not follow the last good one.
     last = max((n for n, each in enumerate(listed) if each.contender in known), default=-1)
     left = listed[last + 1 :]
     if not left:
@@ -94,18 +94,18 @@ def _new_release(table: WatchTable, range_: str, measured: Sequence[Candidate]) 
 
 
 def first_good(table: WatchTable) -> Candidate | None:
-    """Return the last good subject of a first night: the base, where it is a release of the range.
+    """Return the last good subject of a first night: the base, if it is a release of the range.
 
-    The commits of a branch have none: how it compares with the base is no change of it.
+    A branch has none: the difference between a branch and the base is not a change of the branch.
     """
     if table.releases is None:
         return None
-    base = base_of(table)
+    base = choose_base(table)
     return next((each for each in released(table.releases).listed if each.contender == base), None)
 
 
 def between(table: WatchTable, before: Candidate, after: Candidate, progress: Progress) -> int:
-    """Return how many steps from one subject to another there are: 1 where nothing is between.
+    """Return the number of steps from one subject to another: 1 for neighbours.
 
     Raises:
         UsageError: the second does not come after the first.
@@ -119,9 +119,9 @@ def between(table: WatchTable, before: Candidate, after: Candidate, progress: Pr
 
 
 def bisect_command(watch: Watch, change: Change, progress: Progress) -> str:
-    """Return the command that finds a change among the subjects with which it may have come.
+    """Return the command that finds a change among the subjects that may have caused it.
 
-    Empty where it came with one subject, or where no command would measure the same.
+    Empty if only one subject may have, or if no command would measure the same.
     """
     table, before, after = watch.table, change.before, change.subject
     if any(key in watch.data for key in _NOT_PASSED_ON):
@@ -129,7 +129,7 @@ def bisect_command(watch: Watch, change: Change, progress: Progress) -> str:
     try:
         if between(table, before, after, progress) < 2:
             return ""
-    except (SlowdustError, ValueError):  # a branch that was set to another history
+    except (SlowdustError, ValueError):  # the branch was rewritten
         return ""
     words = ["bisect"]
     options: dict[str, object] = {"test": change.test}

@@ -1,4 +1,4 @@
-"""A watch in sentences, which all formats share."""
+"""Sentences about a watch, for all formats."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from slowdust.analysis.results.log_ratio import TIME
 from slowdust.ratios import PLAIN, speed, with_interval, work_in_words
 from slowdust.studies.watch.alarms import Change, Delivery, Event, Fate, State
-from slowdust.studies.watch.judging import Judgement, words_for
+from slowdust.studies.watch.judging import Judgement, name_series
 from slowdust.studies.watch.series import Night
 from slowdust.wording import counted, listing
 
@@ -23,7 +23,7 @@ PAYLOAD_SCHEMA = 1
 
 
 def amount(change: Change) -> str:
-    """Write the size of a change: '3% slower', '1.2% more work'."""
+    """Return the size of a change: '3% slower', '1.2% more work'."""
     return (
         speed(1 / change.ratio.value)
         if change.metric == TIME
@@ -32,16 +32,16 @@ def amount(change: Change) -> str:
 
 
 def in_words(change: Change) -> str:
-    """Return a change as a sentence, with the subjects between which it came."""
+    """Return a change as a sentence, with its subject and the subject before it."""
     return (
-        f"{words_for(change.key)}: {amount(change)}, "
+        f"{name_series(change.key)}: {amount(change)}, "
         f"{with_interval(change.ratio, decimals=3)}, "
         f"with {change.subject.title} after {change.before.name}"
     )
 
 
 def with_fate(change: Change) -> str:
-    """Return a change with what became of it."""
+    """Return a change as a sentence, with its state."""
     words = f"{in_words(change)}; {FATES[change.fate]}"
     if change.acknowledged is not None:
         words += f" on {change.acknowledged}"
@@ -50,20 +50,20 @@ def with_fate(change: Change) -> str:
     return f"{words}: {change.note}" if change.note else words
 
 
-def of_night(night: Night, judgement: Judgement) -> list[str]:
-    """Return what came of a night."""
+def report_night(night: Night, judgement: Judgement) -> list[str]:
+    """Return the outcome of a night as lines."""
     subject = night.plan.subject.title
     if night.failed is not None:
         return [f"{subject} could not be measured: {night.failed}"]
     lines = [*night.failures]
     for heading, changes in (
-        ("raised", judgement.raised),
-        ("with it", judgement.joined),
-        ("better", judgement.faster),
+        ("new alarm", judgement.raised),
+        ("same subject", judgement.joined),
+        ("improved", judgement.faster),
         ("gone", judgement.gone),
     ):
         lines += [f"{heading}: {in_words(change)}" for change in changes]
-        lines += [f"  find it: {command}" for command in _commands(changes, heading)]
+        lines += [f"  find it with: {command}" for command in _commands(changes, heading)]
     tests = len({(each.test, each.clients) for each in night.measured})
     if len(lines) == len(night.failures):
         lines.append(f"{subject}: no change in {counted(tests, 'test')}")
@@ -71,31 +71,31 @@ def of_night(night: Night, judgement: Judgement) -> list[str]:
 
 
 def _commands(changes: Sequence[Change], heading: str) -> list[str]:
-    """Return the commands that find the changes that are raised."""
-    if heading not in ("raised", "with it"):
+    """Return the commands that find the causes of new alarms."""
+    if heading not in ("new alarm", "same subject"):
         return []
     return list(dict.fromkeys(change.bisect for change in changes if change.bisect))
 
 
 def in_doubt(state: State) -> list[str]:
-    """Return a sentence about series that may have changed."""
+    """Return a line about series that may have changed, if any."""
     if not state.doubts:
         return []
     names = listing([*state.doubts][:4])
     more = len(state.doubts) - 4
-    return [f"in doubt: {names}{f' and {more} more' if more > 0 else ''}; nothing is raised yet"]
+    return [f"in doubt: {names}{f' and {more} more' if more > 0 else ''}; no alarm yet"]
 
 
 def still_there(state: State, but: Sequence[Change] = ()) -> list[str]:
-    """Return the alarms that are there, without those that were told just now."""
-    told = {change.number for change in but}
-    return [with_fate(change) for change in state.alarms if change.number not in told]
+    """Return the open alarms as sentences, except for those in `but`."""
+    excluded = {change.number for change in but}
+    return [with_fate(change) for change in state.alarms if change.number not in excluded]
 
 
 def payload(
     name: str, delivery: Delivery, state: State, nights: Sequence[Night]
 ) -> Mapping[str, Any]:
-    """Return what hooks read of an event."""
+    """Return the JSON of an event for hooks."""
     changes = [change for change in state.changes if change.number in delivery.changes]
     night = next(night for night in nights if night.number == delivery.night)
     verb = "got slower" if delivery.event is Event.REGRESSION else "came back"

@@ -1,1 +1,1 @@
-"""Workloads from what servers have logged: statements with their weights and sampled values."""
+"""Workloads from servers' logs and statistics: statements with weights and sampled values."""

@@ -1,4 +1,4 @@
-"""The tables of a running server, as its catalog has them."""
+"""The tables of a running server, from its catalog."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ _OTHERS: Mapping[str, Sequence[str]] = {
     "tsrange": ["[2025-01-01,2025-02-01)"],
     "tstzrange": ["[2025-01-01,2025-02-01)"],
 }
-"""Type -> values of it, where nothing is known of those of the column."""
+"""Type -> example values, for columns without statistics."""
 _FEWEST_ROWS = 1
 _STATEMENT = "CREATE "
-"""The beginning of the definition of an index that is the statement which makes it."""
+"""The prefix of index definitions that are statements."""
 _PLAIN = re.compile(r"btree \(([^()]*)\)(.*)")
-"""The columns of an index of Postgres without expressions, and what follows them."""
+"""The columns of a Postgres index without expressions, and the rest of its definition."""
 
 
-def kind_of(name: str) -> str:
-    """Return the type of a workload for that of a server."""
+def workload_type(name: str) -> str:
+    """Return the workload's type for a server's type."""
     plain = name.lower().removesuffix(" zerofill")
     if plain.startswith("int") and plain.endswith(" unsigned"):
-        return "bigint"  # whose numbers are all of them
+        return "bigint"  # it includes all unsigned 32-bit integers
     plain = plain.removesuffix(" unsigned")
     if length := _LENGTH.fullmatch(plain):
         kind = "varchar" if length[1] in ("varchar", "character varying") else "char"
@@ -84,9 +84,9 @@ def word_of(kind: str) -> str:
 
 
 def values_of(kind: str) -> Sequence[str] | None:
-    """Return values of a type that are neither numbers nor any text; None where none is known."""
+    """Return example values of a type, e.g. dates; None for numbers, texts and unknown types."""
     if kind.endswith("[]"):
-        return ["{}"] if is_known(kind_of(kind.removesuffix("[]"))) else None
+        return ["{}"] if is_known(workload_type(kind.removesuffix("[]"))) else None
     word = word_of(kind)
     if word == "bit":
         return ["0" * int(kind.rpartition("(")[2].rstrip(")") if "(" in kind else 1)]
@@ -98,14 +98,14 @@ def is_known(kind: str) -> bool:
 
 
 def has_next(kind: str) -> bool:
-    """Return whether a type has numbers, or texts that are numbers, one after the other."""
+    """Return whether sequential values can be generated: numbers, or numbers as texts."""
     usual = (*WHOLE, *FRACTIONS, "timestamp", "varchar", "char", "text", *BYTES)
     return word_of(kind) in usual
 
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the server knows of a column's values."""
+    """The server's statistics of a column's values."""
 
     width: int | None = None
     common: Sequence[str] = ()
@@ -120,10 +120,10 @@ class CatalogIndex:
 
     name: str
     columns: Sequence[str]
-    """The columns that it is ordered by; none where an expression is among them."""
+    """The columns that it is ordered by; empty if it has expressions."""
     unique: bool = False
     statement: str | None = None
-    """The statement that makes it, as one that is not unique, where columns do not say it."""
+    """The statement that creates it without UNIQUE, if it is more than a list of columns."""
 
 
 @dataclass
@@ -137,22 +137,22 @@ class CatalogTable:
     nullable: set[str] = field(default_factory=set)
     statistics: dict[str, Statistics] = field(default_factory=dict)
     primary_key: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-    """Columns whose names want quotation marks, which a workload has not."""
+    excluded: list[str] = field(default_factory=list)
+    """Columns whose names need quotation marks, which workloads do not support."""
     indexes: list[CatalogIndex] = field(default_factory=list)
-    lost: dict[str, str] = field(default_factory=dict)
-    """Index that cannot be in a workload -> why."""
+    unsupported: dict[str, str] = field(default_factory=dict)
+    """Index that a workload cannot have -> why."""
     has_whole_key: bool = True
-    """Whether the primary key is of whole columns, and not of their beginnings."""
+    """Whether the primary key consists of whole columns, not prefixes."""
     ends: tuple[int, int] | None = None
-    """The lowest and the highest of a primary key of one whole number."""
+    """The lowest and the highest key, if the primary key is one integer."""
 
     def kind(self, column: str) -> str:
-        return kind_of(self.columns[column])
+        return workload_type(self.columns[column])
 
     @property
     def serial(self) -> str | None:
-        """The column of the primary key that tells the rows apart; None where there is none."""
+        """The column of the primary key that can be generated as unique, if any."""
         columns = [name for name in self.primary_key if has_next(self.kind(name))]
         numbers = [name for name in columns if self.kind(name) in WHOLE]
         return next(iter(numbers or columns), None)
@@ -169,13 +169,13 @@ class Answer(Protocol):
 
 
 Ask = Callable[[ServerUrl, Sequence[str]], Sequence[Answer]]
-"""Executes statements on a running server; raises SlowdustError where it does not answer."""
+"""Executes statements on a running server; raises SlowdustError if it does not answer."""
 
 
 def read_catalog(ask: Ask, url: ServerUrl, wanted: set[str]) -> list[CatalogTable]:
-    """Read the tables of a database that are among `wanted`, names in small letters."""
+    """Read the tables of a database that are among `wanted`, names in lower case."""
     sql = sql_of(url.dbms)
-    assert sql.catalog is not None, "it was asked before"
+    assert sql.catalog is not None, "checked by the caller"
     columns, indexes, statistics = ask(url, sql.catalog)
 
     def own_name(column: str) -> str:
@@ -189,7 +189,7 @@ def read_catalog(ask: Ask, url: ServerUrl, wanted: set[str]) -> list[CatalogTabl
         table = tables.setdefault(name, CatalogTable(name, count))
         own = own_name(column)
         if not re.fullmatch(IDENTIFIER, own) or own in sql.reserved:
-            table.left_out.append(own)
+            table.excluded.append(own)
             continue
         table.columns[own] = str(kind)
         if nullable == "1":
@@ -217,16 +217,16 @@ def read_catalog(ask: Ask, url: ServerUrl, wanted: set[str]) -> list[CatalogTabl
 def _index(
     table: CatalogTable, name: str, columns: list[str], definition: str | None
 ) -> CatalogIndex | None:
-    """Return an index; None where a workload cannot have it.
+    """Return an index; None if a workload cannot have it.
 
-    `columns` are all that are in it, `definition` Postgres' statement, or MySQL's kind of index and
-    list of columns, with a colon between them.
+    `columns` are all its columns. `definition` is Postgres' statement, or MySQL's kind of index and
+    list of columns, separated by a colon.
     """
     if definition is None:
-        table.lost[name] = "it has expressions"
+        table.unsupported[name] = "it has expressions"
         return None
     if not all(column in table.columns for column in columns if column):
-        table.lost[name] = "a column of it is left out"
+        table.unsupported[name] = "one of its columns is excluded"
         return None
     if not definition.startswith(_STATEMENT):
         kind, _, listed = definition.partition(":")
@@ -256,7 +256,7 @@ def _statistics(known: Sequence[str | None]) -> Statistics:
 
 
 def _ends(ask: Ask, url: ServerUrl, table: CatalogTable) -> tuple[int, int] | None:
-    """Ask an index for the lowest and the highest key, which is quick in any table."""
+    """Query the lowest and the highest key, which is fast by an index."""
     column = table.serial
     if len(table.primary_key) != 1 or column is None or table.kind(column) not in WHOLE:
         return None

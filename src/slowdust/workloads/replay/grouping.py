@@ -1,4 +1,4 @@
-"""Executions of statements become statements with parameters, weights and sampled values."""
+"""Groups executions into statements with parameters, weights and sampled values."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from slowdust.formats.statements import Execution, Seen
 from slowdust.workloads.sql import check_single, verb_of
 
 MOST_SAMPLES = 200
-"""Executions of a statement whose values are kept, by chance."""
+"""The most sampled executions of a statement, chosen at random."""
 _SEED = 1
 _LISTED = "..."
 _LIST = re.compile(r"\( ITEM(?: , ITEM)* \)".replace("ITEM", r"(?:(?:- )?\?|null|\.\.\.)"))
-"""A list of values, however long: `IN (?, ?)`, and as the Performance Schema has it `IN (...)`."""
+"""A list of values of any length: `IN (?, ?)`, in the Performance Schema `IN (...)`."""
 _VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "VALUES", "TABLE")
 _ON_ROWS = re.compile(rf"\b({'|'.join(_VERBS[:-1])})\b", re.IGNORECASE)
-"""A verb in a statement that cannot be read."""
+"""A verb in a statement that cannot be parsed."""
 
 Literal = str | int | float | None
 _TYPED = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMPTZ", "INTERVAL"}
 _UNKNOWN = "\0"
-"""The value of a place whose value is not known."""
+"""The value of a parameter with an unknown value."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,11 @@ class _Form:
     """A statement without its values."""
 
     parts: tuple[str, ...]
-    """The text between the values: one part more than there are values."""
+    """The texts between values: one more than there are values."""
     spelling: str
-    """The words, and `?` for each value, whatever the blanks and capitals."""
+    """The words in lower case, with `?` for each value."""
     key: str
-    """The same, with lists of values that are as long as any other."""
+    """The spelling, with lists of values of any length made equal."""
     verb: str
 
 
@@ -51,13 +51,13 @@ class Replayed:
     verb: str
     key: str
     executions: int = 0
-    """Executions in logs, of which `samples` are some."""
+    """Executions in logs; `samples` are some of them."""
     calls: float = 0.0
     samples: list[tuple[Literal, ...]] = field(default_factory=list)
 
     @property
     def constants(self) -> list[Literal | None]:
-        """The value of each place that never has another one; None for those that vary."""
+        """The value of each parameter that never varies; None for parameters that vary."""
         if len(self.samples) < 2:
             return [None] * (len(self.parts) - 1)
         columns = list(zip(*self.samples, strict=True))
@@ -77,16 +77,16 @@ class Grouped:
     statements: list[Replayed]
     """The statements that can be replayed, the most frequent first."""
     without_values: list[tuple[str, float]]
-    """Statements of which no execution is known, and their calls."""
+    """Statements without a known execution, and their calls."""
     others: dict[str, int]
-    """What is no statement on rows -> how often it was executed."""
+    """Kind of statement that does not access rows -> executions."""
     unread: list[tuple[str, float, str]]
-    """Statements on rows that cannot be read, their calls, and why they cannot."""
+    """Statements that access rows and cannot be parsed, their calls, and why."""
 
 
 @dataclass
-class _Left:
-    """What is left out, and how often it was executed."""
+class _Excluded:
+    """Excluded statements and their executions."""
 
     others: dict[str, int] = field(default_factory=dict)
     unknown: dict[str, int] = field(default_factory=dict)
@@ -94,23 +94,23 @@ class _Left:
 
 
 def grouped(seen: Sequence[Seen]) -> Grouped:
-    """Group what files tell by statement.
+    """Group executions and statistics by statement.
 
-    Calls are those of statistics where there are any; logs then only have the values.
+    If there are statistics, they provide the numbers of calls, and logs only the values.
     """
     dialect = seen[0].dialect
     found: dict[str, Replayed] = {}
-    left = _Left()
+    excluded = _Excluded()
     rng = random.Random(_SEED)
     digests = [digest for each in seen for digest in each.digests]
     for execution in _executions(seen):
-        _add(found, left, execution, dialect=dialect, rng=rng)
+        _add(found, excluded, execution, dialect=dialect, rng=rng)
     if digests:
-        left.unread.clear()  # the statistics count them
+        excluded.unread.clear()  # the statistics count them
         calls: dict[str, float] = {}
         texts: dict[str, str] = {}
         for digest in digests:
-            formed = _on_rows(digest.text, (), dialect, left, digest.calls)
+            formed = _on_rows(digest.text, (), dialect, excluded, digest.calls)
             if formed is None:
                 continue
             form = formed[0]
@@ -125,15 +125,15 @@ def grouped(seen: Sequence[Seen]) -> Grouped:
     else:
         for each in found.values():
             each.calls = each.executions
-        without = [(text, float(count)) for text, count in left.unknown.items()]
+        without = [(text, float(count)) for text, count in excluded.unknown.items()]
     statements = [each for each in found.values() if each.calls]
     statements.sort(key=lambda each: -each.calls)
-    unread = [(text, count, why) for (text, why), count in left.unread.items()]
+    unread = [(text, count, why) for (text, why), count in excluded.unread.items()]
     return Grouped(
         dialect,
         statements,
         sorted(without, key=lambda pair: -pair[1]),
-        left.others,
+        excluded.others,
         sorted(unread, key=lambda each: -each[1]),
     )
 
@@ -147,7 +147,7 @@ def _executions(seen: Sequence[Seen]) -> Iterable[Execution]:
 
 
 def _weigh(found: Iterable[Replayed], calls: dict[str, float]) -> None:
-    """Share the calls of each statement among its spellings, as often as each was seen."""
+    """Distribute the calls of each statement over its spellings, by their executions."""
     by_key: dict[str, list[Replayed]] = {}
     for each in found:
         by_key.setdefault(each.key, []).append(each)
@@ -159,19 +159,19 @@ def _weigh(found: Iterable[Replayed], calls: dict[str, float]) -> None:
 
 def _add(
     found: dict[str, Replayed],
-    left: _Left,
+    excluded: _Excluded,
     execution: Execution,
     *,
     dialect: str,
     rng: random.Random,
 ) -> None:
-    formed = _on_rows(execution.text, execution.parameters, dialect, left, 1)
+    formed = _on_rows(execution.text, execution.parameters, dialect, excluded, 1)
     if formed is None:
         return
     form, values = formed
     if any(value is _UNKNOWN for value in values):
         shown = "?".join(form.parts)
-        left.unknown[shown] = left.unknown.get(shown, 0) + 1
+        excluded.unknown[shown] = excluded.unknown.get(shown, 0) + 1
         return
     statement = found.setdefault(form.spelling, _replayed(form))
     statement.executions += 1
@@ -182,21 +182,21 @@ def _add(
 
 
 def _on_rows(
-    text: str, parameters: Sequence[str | None], dialect: str, left: _Left, calls: int
+    text: str, parameters: Sequence[str | None], dialect: str, excluded: _Excluded, calls: int
 ) -> tuple[_Form, tuple[Literal, ...]] | None:
-    """Return a statement on rows without its values, and these; None where it is left out."""
+    """Return a statement without its values, and the values; None if it is excluded."""
     word = next(iter(text.split()), "").upper()
     try:
         formed = _formed(text, parameters, dialect)
     except ValueError as error:
         if word != "CREATE" and _ON_ROWS.search(text):
             why = " ".join(str(error).split())
-            left.unread[text, why] = left.unread.get((text, why), 0) + calls
+            excluded.unread[text, why] = excluded.unread.get((text, why), 0) + calls
         else:
-            left.others[word] = left.others.get(word, 0) + calls
+            excluded.others[word] = excluded.others.get(word, 0) + calls
         return None
     if formed[0].verb not in _VERBS:
-        left.others[word] = left.others.get(word, 0) + calls
+        excluded.others[word] = excluded.others.get(word, 0) + calls
         return None
     return formed
 
@@ -204,10 +204,10 @@ def _on_rows(
 def _formed(
     text: str, parameters: Sequence[str | None], dialect: str
 ) -> tuple[_Form, tuple[Literal, ...]]:
-    """Return a statement without its values, and these.
+    """Return a statement without its values, and the values.
 
     Raises:
-        ValueError: it is empty or several, or not SQL.
+        ValueError: it is empty, several statements, or not SQL.
     """
     tokens = check_single(text, dialect)
     parts: list[str] = []
@@ -234,10 +234,10 @@ def _formed(
 
 
 def _fixed_places(tokens: Sequence[Token], dialect: str) -> set[int]:
-    """Return the places of literals for which no parameter can stand.
+    """Return the tokens of literals that cannot become parameters.
 
-    They are the numbers of columns in GROUP BY and ORDER BY, the texts of DATE '2026-01-01', the
-    lengths of types, names in quotation marks, and paths of MySQL's JSON.
+    They are numbers of columns in GROUP BY and ORDER BY, texts like in DATE '2026-01-01', lengths
+    of types, names in quotation marks, and paths of MySQL's JSON.
     """
     paths = sql_of(dialect).has_literal_paths
     fixed = {place for first in range(2, len(tokens)) for place in _lengths(tokens, first)}
@@ -248,16 +248,16 @@ def _fixed_places(tokens: Sequence[Token], dialect: str) -> set[int]:
         begins = before.token_type in (TokenType.GROUP_BY, TokenType.ORDER_BY)
         follows = before.token_type is TokenType.COMMA and _is_column(tokens, place - 1, fixed)
         is_column = token.token_type is TokenType.NUMBER and (begins or follows)
-        behind = before.text.upper() in _TYPED or before.token_type is TokenType.ALIAS
+        is_prefixed = before.text.upper() in _TYPED or before.token_type is TokenType.ALIAS
         is_path = paths and before.token_type in (TokenType.ARROW, TokenType.DARROW)
-        is_typed = token.token_type is TokenType.STRING and (behind or is_path)
+        is_typed = token.token_type is TokenType.STRING and (is_prefixed or is_path)
         if is_column or is_typed:
             fixed.add(place)
     return fixed
 
 
 def _lengths(tokens: Sequence[Token], opening: int) -> Sequence[int]:
-    """Return the places of the numbers of `AS DECIMAL(10, 2)` or `::varchar(5)`, if these are."""
+    """Return the tokens of the numbers in `AS DECIMAL(10, 2)` or `::varchar(5)`."""
     cast = tokens[opening - 2].token_type in (TokenType.ALIAS, TokenType.DCOLON)
     if not cast or tokens[opening].token_type is not TokenType.L_PAREN:
         return ()
@@ -269,7 +269,7 @@ def _lengths(tokens: Sequence[Token], opening: int) -> Sequence[int]:
 
 
 def _is_column(tokens: Sequence[Token], comma: int, fixed: set[int]) -> bool:
-    """Return whether the number of a column stands before a comma, or before its direction."""
+    """Return whether a comma follows the number of a column, with or without a direction."""
     directions = (TokenType.ASC, TokenType.DESC)
     last = comma - 2 if tokens[comma - 1].token_type in directions else comma - 1
     return last in fixed and tokens[last].token_type is TokenType.NUMBER
@@ -286,7 +286,7 @@ class _Lifted:
     value: Literal
     tokens: int = 1
     opening: str = ""
-    """What the statement has before its parameter, and behind it."""
+    """The text before the parameter, and after it."""
     closing: str = ""
 
 
@@ -315,7 +315,7 @@ def _value(
 
 
 def _hexadecimal(digits: str, dialect: str) -> _Lifted | None:
-    """Return the bytes of 0x4142, which are sent as their digits; Postgres' are texts of bits."""
+    """Return the bytes of 0x4142, sent as hexadecimal digits; None for Postgres' bit strings."""
     if not sql_of(dialect).has_hexadecimal_bytes:
         return None
     return _Lifted(digits.zfill(len(digits) + len(digits) % 2), 1, "UNHEX(", ")")

@@ -1,4 +1,4 @@
-"""INSERTs of a replay: keys that are not there yet, and what the server had filled in."""
+"""INSERTs of a replay: new keys, and values that the server had filled in."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ _DEPTHS = {"(": 1, "[": 1, ")": -1, "]": -1}
 
 @dataclass(frozen=True)
 class Receiving:
-    """A table of the workload that rows are inserted into."""
+    """A table of the workload that receives rows."""
 
     name: str
     columns: Sequence[str]
     serial: frozenset[str]
-    """The columns of keys that have a next value."""
+    """Columns of keys with sequential values."""
     needed: frozenset[str]
-    """Columns that take no NULL."""
+    """Columns that are not nullable."""
 
     def value_of(self, column: str) -> dict[str, object]:
-        """Return the parameter for a column whose value the server had filled in."""
+        """Return the parameter for a column that the server had filled in."""
         of = f"{self.name}.{column}"
         return {"by": "new", "of": of} if column in self.serial else {"of": of}
 
 
 def receiving(tables: Mapping[str, Any]) -> dict[str, Receiving]:
-    """Return the tables of a workload's file by their names in small letters."""
+    """Return name in lower case -> table of a workload's file."""
     return {name.lower(): _receiving(name, table) for name, table in tables.items()}
 
 
@@ -61,30 +61,30 @@ def _receiving(name: str, table: Mapping[str, Any]) -> Receiving:
 
 
 def _unique_in(sql: str | Mapping[str, str]) -> set[str]:
-    """Return the names in the statement of a unique index, the columns among them."""
+    """Return the names in the statement of a unique index, which include its columns."""
     texts = [sql] if isinstance(sql, str) else sql.values()
     return {name for text in texts if _UNIQUE.match(text) for name in _NAME.findall(text)}
 
 
 @dataclass
 class Completed:
-    """A statement with what the server had filled in."""
+    """A statement with the values that the server had filled in."""
 
     text: str
     parameters: dict[str, dict[str, object]] = field(default_factory=dict)
-    """The parameters that are no samples."""
+    """The parameters that are not sampled."""
     replaced: frozenset[str] = frozenset()
-    """Parameters of the statement as it was that are not needed any more."""
+    """Parameters of the original statement that are no longer needed."""
 
 
 def completed(text: str, dialect: str, tables: Mapping[str, Receiving]) -> Completed:
-    """Return a statement as the workload has it; only INSERTs and REPLACEs become others.
+    """Return a statement for the workload; only INSERTs and REPLACEs are changed.
 
-    A column of a key gets a new value, unless the statement is to update the row that has it. A
-    column that takes no NULL and is left to the server gets a value as its table has them.
+    A column of a key gets a new value, unless the statement updates the existing row. A missing
+    column that is not nullable gets a value from its table's generator.
 
     Raises:
-        ValueError: its rows are those of a query that leaves such columns out.
+        ValueError: its rows come from a query without such columns.
     """
     insert = read_insert(text, dialect)
     table = None if insert is None else tables.get(insert.table)
@@ -98,8 +98,8 @@ def completed(text: str, dialect: str, tables: Mapping[str, Receiving]) -> Compl
     if insert.rows is None:
         if absent:
             raise ValueError(
-                f"the server had filled in {listing(absent)}, which cannot be done for the rows "
-                "of a query"
+                f"the server had filled in {listing(absent)}, which a workload cannot do for the "
+                "rows of a query"
             )
         return Completed(text)
     edits, kept = _Edits(table), _kept_columns(insert, table)
@@ -115,7 +115,7 @@ def completed(text: str, dialect: str, tables: Mapping[str, Receiving]) -> Compl
 
 
 def _is_filled(name: str, value: Sequence[Token], table: Receiving, kept: Collection[str]) -> bool:
-    """Return whether another value stands for that of a column."""
+    """Return whether the value of a column is replaced."""
     words = words_of(value)
     if words == ["DEFAULT"]:
         return name in table.needed
@@ -129,10 +129,7 @@ def _is_filled(name: str, value: Sequence[Token], table: Receiving, kept: Collec
 
 
 def _kept_columns(insert: Insert, table: Receiving) -> Collection[str]:
-    """Return the columns by which the row is found that the statement updates or replaces.
-
-    Their values are those that were seen.
-    """
+    """Return the columns that identify the row to update or replace. They keep their values."""
     if insert.replaces or _ON_DUPLICATE.search(insert.rest):
         return table.columns
     upsert = _ON_CONFLICT.search(insert.rest)
@@ -144,7 +141,7 @@ def _kept_columns(insert: Insert, table: Receiving) -> Collection[str]:
 
 
 class _Edits:
-    """Changes of a text, and the parameters that they bring."""
+    """Changes of a text, and their parameters."""
 
     def __init__(self, table: Receiving) -> None:
         self._table = table
@@ -167,20 +164,20 @@ class _Edits:
         added = [self._parameter(name) for name in columns]
         if insert.is_set:
             added = [f"{name} = {value}" for name, value in zip(columns, added, strict=True)]
-        self._add(row.end, added, behind=bool(row.values))
+        self._add(row.end, added, continues=bool(row.values))
 
     def add_columns(self, insert: Insert, named: Sequence[str], added: Sequence[str]) -> None:
-        """Name columns of which rows have values now."""
+        """Add columns to the list of names."""
         if insert.defaults is not None:
             values = ", ".join(self._parameter(name) for name in added)
             self._changes.append((*insert.defaults, f"({', '.join(added)}) VALUES ({values})"))
         elif insert.columns is None:
-            self._add(insert.list_end, [f" ({', '.join((*named, *added))})"], behind=False)
+            self._add(insert.list_end, [f" ({', '.join((*named, *added))})"], continues=False)
         elif not insert.is_set:
-            self._add(insert.list_end, added, behind=bool(named))
+            self._add(insert.list_end, added, continues=bool(named))
 
-    def _add(self, place: int, parts: Iterable[str], *, behind: bool) -> None:
-        self._changes.append((place, place, (", " if behind else "") + ", ".join(parts)))
+    def _add(self, place: int, parts: Iterable[str], *, continues: bool) -> None:
+        self._changes.append((place, place, (", " if continues else "") + ", ".join(parts)))
 
     def applied(self, text: str) -> str:
         for start, end, change in sorted(self._changes, reverse=True):
@@ -190,42 +187,42 @@ class _Edits:
 
 @dataclass(frozen=True)
 class Row:
-    """The values of a row, and where another one can stand."""
+    """The values of a row, and the offset for another value."""
 
     values: Sequence[Sequence[Token]]
     end: int
-    """The place in the text behind the last value."""
+    """The offset in the text after the last value."""
 
 
 @dataclass(frozen=True)
 class Insert:
-    """An INSERT or REPLACE in its parts."""
+    """The parts of an INSERT or REPLACE."""
 
     table: str
     columns: Sequence[str] | None
     """The columns that it names; None if it names none."""
     list_end: int
-    """The place in the text where more columns can be named."""
+    """The offset in the text for more columns."""
     replaces: bool
     rows: Sequence[Row] | None = None
-    """The rows; None for those of a query."""
+    """The rows; None if they come from a query."""
     rest: str = ""
-    """The text behind the rows."""
+    """The text after the rows."""
     is_set: bool = False
     """Whether it is MySQL's INSERT INTO t SET a = 1."""
     defaults: tuple[int, int] | None = None
-    """The ends of DEFAULT VALUES in the text, which has no rows then."""
+    """The ends of DEFAULT VALUES in the text; there are no rows then."""
 
 
 def read_insert(text: str, dialect: str) -> Insert | None:
-    """Return the first INSERT or REPLACE of a statement; None where there is none to be read."""
-    # The tokens behind REPLACE are one to sqlglot; the blank keeps their places.
+    """Return the first INSERT or REPLACE of a statement, if any."""
+    # sqlglot reads everything after REPLACE as one token; the blank preserves offsets.
     replaces = _REPLACE.match(text) is not None
     tokens = tokens_of(_REPLACE.sub("INSERT ", text, count=1), dialect)
     reader = _Reader(tokens)
     if not reader.finds_insert():
         return None
-    head = Insert(reader.table(), None, reader.behind, replaces)
+    head = Insert(reader.table(), None, reader.offset, replaces)
     if reader.word == "(" and reader.following not in _QUERIES:
         row = reader.row()
         names = [part[-1].text.lower() for part in row.values]
@@ -235,8 +232,8 @@ def read_insert(text: str, dialect: str) -> Insert | None:
     if (reader.word, reader.following) == ("DEFAULT", "VALUES"):
         begun = tokens[reader.place].start
         reader.place += 2
-        ends = (begun, reader.behind)
-        return replace(head, columns=[], rows=[], rest=text[reader.behind :], defaults=ends)
+        ends = (begun, reader.offset)
+        return replace(head, columns=[], rows=[], rest=text[reader.offset :], defaults=ends)
     if reader.word == "SET":
         reader.place += 1
         names, row = reader.assignments()
@@ -246,11 +243,11 @@ def read_insert(text: str, dialect: str) -> Insert | None:
         return head
     reader.place += 1
     rows = list(reader.rows())
-    return replace(head, rows=rows, rest=text[reader.behind :]) if rows else None
+    return replace(head, rows=rows, rest=text[reader.offset :]) if rows else None
 
 
 class _Reader:
-    """The tokens of a statement, and the place up to which they are read."""
+    """The tokens of a statement, and the next one to read."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
@@ -266,15 +263,15 @@ class _Reader:
         return self._at(self.place + 1)
 
     @property
-    def behind(self) -> int:
-        """The place in the text behind the last token that is read."""
+    def offset(self) -> int:
+        """The offset in the text after the last token that was read."""
         return self._tokens[self.place - 1].end + 1
 
     def _at(self, place: int) -> str:
         return self._words[place] if place < len(self._words) else ""
 
     def finds_insert(self) -> bool:
-        """Go to the table of the first INSERT; return whether there is one."""
+        """Move to the table of the first INSERT; return whether there is one."""
         places = (n for n, word in enumerate(self._words) if word == "INSERT")
         self.place = next((n for n in places if self._at(n + 1) != "("), len(self._words))
         while self.word in _LEADING:
@@ -290,7 +287,7 @@ class _Reader:
         return name
 
     def rows(self) -> Iterator[Row]:
-        """Read rows, as long as there are more of them."""
+        """Read all rows."""
         while self.word == "(":
             yield self.row()
             if self.word == ",":
@@ -315,16 +312,16 @@ class _Reader:
         equals = [words_of(part).index("=") for part in parts]
         names = [part[n - 1].text.lower() for n, part in zip(equals, parts, strict=True)]
         values = [part[n + 1 :] for n, part in zip(equals, parts, strict=True)]
-        return names, Row(values, self.behind)
+        return names, Row(values, self.offset)
 
 
 def words_of(tokens: Sequence[Token]) -> list[str]:
-    """Return the words and signs in capitals; what is in quotation marks is a quotation mark."""
+    """Return the words and signs in upper case; `"` replaces all that is in quotation marks."""
     return ['"' if token.token_type in _QUOTED else token.text.upper() for token in tokens]
 
 
 def _split(tokens: Sequence[Token]) -> list[list[Token]]:
-    """Return what stands between commas that are in no parentheses or brackets."""
+    """Split tokens at commas outside of parentheses and brackets."""
     parts: list[list[Token]] = [[]]
     depth = 0
     for token, word in zip(tokens, words_of(tokens), strict=True):

@@ -1,4 +1,4 @@
-"""A workload's file from logs, from exports of statistics, and from running servers."""
+"""Makes a workload's file from logs, exports of statistics, and running servers."""
 
 from __future__ import annotations
 
@@ -35,39 +35,39 @@ from slowdust.workloads.replay.writing import Replay, file_text, unsuitable
 from slowdust.workloads.sql import syntax_tree
 from slowdust.workloads.workload import check_tables, checked_workload
 
-_NO_TABLE = "it uses no table of the schema whose name is one of a workload"
+_NO_TABLE = "it uses no table of the schema that a workload can have"
 _OF_THE_SERVER = re.compile(r"\b(pg_\w+|information_schema|performance_schema)\b", re.IGNORECASE)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 60
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _MOST_BYTES = 1 << 30
 Refused = tuple[str, float, str]
-"""A statement or a table, its executions, and why it is left out."""
+"""A statement or a table, its executions, and why it is excluded."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """The file's text, and what is not in it."""
+    """The file's text, and the excluded statements."""
 
     text: str
     statements: Sequence[Replayed]
     share: float
-    """The part of all executions on rows that the statements are."""
+    """The share of `statements` in all executions that access rows."""
     grouped: Grouped
     refused: Sequence[Refused]
-    """What cannot be in a workload."""
+    """Statements and tables that a workload cannot have."""
 
 
 def replay(sources: Sequence[str], name: str, tables: str | None, most: int, ask: Ask) -> Made:
-    """Make a workload of what servers have seen; `tables` is a URL or another workload's file.
+    """Make a workload from servers' executions; `tables` is a URL or another workload's file.
 
     Raises:
-        UsageError: a source cannot be read, or is of no kind that is known.
+        UsageError: a source cannot be read, or its kind is unknown.
         SlowdustError: a server does not answer.
     """
     seen = [_seen(source, ask) for source in sources]
     if len({each.dialect for each in seen}) > 1:
-        raise UsageError("the sources are of different DBMS: make a workload of each")
+        raise UsageError("the sources are of different DBMS: make a workload for each")
     groups = grouped(seen)
     where = tables or next((source for source in sources if is_url(source)), None)
     found: list[CatalogTable] = []
@@ -94,13 +94,13 @@ def replay(sources: Sequence[str], name: str, tables: str | None, most: int, ask
         data, own_text = read_toml(path)
         origin = in_file(path, own_text)
         if not isinstance(data.get("tables"), dict):
-            raise UsageError(f"{path}: there are no tables in it")
+            raise UsageError(f"{path} has no tables")
         check_tables(data["tables"], origin)
         text = tomli_w.dumps({"tables": data["tables"]})
     if not groups.statements:
         raise UsageError(_nothing(groups, sources, [*groups.unread, *elsewhere]))
     if where is None:
-        raise UsageError("tables are missing: give --tables, a server's URL or a workload's file")
+        raise UsageError("tables are missing: add --tables with a server's URL or a workload file")
     whole = sum(each.calls for each in groups.statements)
     whole += sum(calls for _, calls in groups.without_values)
     whole += sum(calls for _, calls, _ in groups.unread)
@@ -109,20 +109,20 @@ def replay(sources: Sequence[str], name: str, tables: str | None, most: int, ask
     if not written.statements:
         raise UsageError(_nothing(groups, sources, [*groups.unread, *refused]))
     if not (written.tables or text):
-        raise UsageError(f"{where} has none of the tables that are used")
-    lost = [
+        raise UsageError(f"{where} has none of the tables that the statements use")
+    unsupported = [
         (f"the index {name} of {table.name}", 0.0, why)
         for table in written.tables
-        for name, why in table.lost.items()
+        for name, why in table.unsupported.items()
     ]
     return Made(
         file_text(written),
         written.statements,
         sum(each.calls for each in written.statements) / whole,
         groups,
-        # Tables and indexes, which have no calls, before the statements that are lost with them.
+        # Tables and indexes, which have no calls, before the statements excluded with them.
         sorted(
-            [*groups.unread, *refused, *lost, *elsewhere],
+            [*groups.unread, *refused, *unsupported, *elsewhere],
             key=lambda each: each[1] > 0,
         ),
     )
@@ -137,7 +137,7 @@ def _seen(source: str, ask: Ask) -> Seen:
     if is_url(source):
         url = _url(source)
         statistics = sql_of(url.dbms).statement_statistics
-        assert statistics is not None, "it was asked before"
+        assert statistics is not None, "checked by _url"
         (answer,) = ask(url, [statistics])
         columns = [name.lower() for name in answer.columns]
         seen = seen_in(columns, enumerate(answer.rows, start=1))
@@ -147,7 +147,7 @@ def _seen(source: str, ask: Ask) -> Seen:
     check_regular(path)
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise UsageError(f"{path} is larger than 1 GB: cut out a part of it")
+            raise UsageError(f"{path} is larger than 1 GB: use a part of it")
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
@@ -157,8 +157,8 @@ def _seen(source: str, ask: Ask) -> Seen:
         raise UsageError(f"{path}:{error}") from None
     if found is None:
         raise UsageError(
-            f"{path} is neither a slow log, a log of Postgres with durations or statements, nor an "
-            "export of pg_stat_statements or of events_statements_summary_by_digest"
+            f"{path} is not a slow log, a log of Postgres with durations or statements, or an "
+            "export of pg_stat_statements or events_statements_summary_by_digest"
         )
     return found
 
@@ -172,7 +172,7 @@ def _url(written: str) -> ServerUrl:
 
 
 def about_tables(groups: Grouped, tables: set[str]) -> Grouped:
-    """Return the statements that use one of the tables; others are about the server itself."""
+    """Return the statements that use one of the tables; exclude statements about the server."""
     without = [(text, n) for text, n in groups.without_values if tables & _words(text)]
     return replace(
         groups,
@@ -190,19 +190,19 @@ def _nothing(groups: Grouped, sources: Sequence[str], refused: Sequence[Refused]
     if groups.without_values:
         there = counted(len(groups.without_values), "statement")
         return (
-            f"{', '.join(sources)}: there are {there} and no values of any: give a log of the same "
-            "server too, which has them"
+            f"{', '.join(sources)}: {there} without values: add a log of the same server, which "
+            "has values"
         )
     if refused:
         return "\n".join(f"{why}: {' '.join(text.split())}" for text, _, why in refused)
-    return f"{', '.join(sources)}: there is no statement on rows"
+    return f"{', '.join(sources)}: no statement accesses rows"
 
 
 def accepted(draft: Replay, most: int) -> tuple[Replay, list[Refused]]:
-    """Return at most so many statements, and tables, whose file is right; and what is left out.
+    """Return `draft` with at most `most` valid statements and tables, and the excluded ones.
 
     Raises:
-        UsageError: the tables of another workload are wrong.
+        UsageError: the tables of the other workload are invalid.
     """
     statements, tables = list(draft.statements), list(draft.tables)
     refused: list[Refused] = []
@@ -216,11 +216,11 @@ def accepted(draft: Replay, most: int) -> tuple[Replay, list[Refused]]:
         if keys[0] == "tables" and place is not None:
             part = "an index of" if keys[2:3] == ("indexes",) else "the table"
             refused.append((f"{part} {tables[place].name}", 0.0, why))
-            if _without(tables, place, keys):
-                lost = [each for each in statements if _uses(each, keys[1], draft.grouped.dialect)]
-                statements = [each for each in statements if each not in lost]
-                why = f"the table {keys[1]} is left out"
-                refused += [(each.shown, each.calls, why) for each in lost]
+            if _exclude(tables, place, keys):
+                using = [each for each in statements if _uses(each, keys[1], draft.grouped.dialect)]
+                statements = [each for each in statements if each not in using]
+                why = f"the table {keys[1]} is excluded"
+                refused += [(each.shown, each.calls, why) for each in using]
         elif keys[0] in ("statements", "samples", "tests"):
             number = int(str(keys[-1] if "mix" in keys else keys[1]).removeprefix("q")) - 1
             statement = statements.pop(number)
@@ -231,7 +231,7 @@ def accepted(draft: Replay, most: int) -> tuple[Replay, list[Refused]]:
 
 
 def _wrong(draft: Replay) -> tuple[Keys, str] | None:
-    """Return the keys of what is wrong in a workload, and why; None if it is right."""
+    """Return the keys of an error in a workload, and why; None if it is valid."""
     for table in draft.tables:
         if (why := unsuitable(table)) is not None:
             return ("tables", table.name), why
@@ -246,13 +246,13 @@ def _wrong(draft: Replay) -> tuple[Keys, str] | None:
         keys = error.errors()[0]["loc"]
         try:
             explain(error, WorkloadFile, data, in_data)
-        except UsageError as told:
-            return keys, str(told).splitlines()[0]
+        except UsageError as explained:
+            return keys, str(explained).splitlines()[0]
     return None
 
 
-def _without(tables: list[CatalogTable], place: int, keys: Keys) -> bool:
-    """Leave out the index that is wrong, else the whole table; return whether it was the table."""
+def _exclude(tables: list[CatalogTable], place: int, keys: Keys) -> bool:
+    """Remove the invalid index, else the whole table; return whether it was the table."""
     if keys[2:3] == ("indexes",) and isinstance(keys[3], int):
         indexes = list(tables[place].indexes)
         del indexes[keys[3]]

@@ -1,4 +1,4 @@
-"""The file of a replayed workload."""
+"""Writes the file of a replayed workload."""
 
 from __future__ import annotations
 
@@ -33,42 +33,42 @@ from slowdust.workloads.sql import syntax_tree
 _WRITES = ("INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE")
 _LEAST_WEIGHT = 0.001
 _WIDEST = 96
-"""Columns of a line with rows of samples."""
+"""Width of a line with rows of samples."""
 _FEW_VALUES = 50
-"""Different values up to which the most common ones are all that there are."""
+"""The most different values that count as complete if the server has no histogram."""
 _USUAL_WIDTH = 16
 _HIGHEST = 100
 
 
 @dataclass(frozen=True)
 class Replay:
-    """What is written into the file."""
+    """The content of the file."""
 
     name: str
     sources: Sequence[str]
     grouped: Grouped
     statements: Sequence[Replayed]
-    """The statements that are replayed, of `grouped`."""
+    """The replayed statements, from `grouped`."""
     tables: Sequence[CatalogTable]
     tables_text: str = ""
-    """The tables of another workload, in place of a server's."""
+    """The tables of another workload, instead of a server's."""
     origin: Origin = in_data
-    """The file that has them."""
+    """The file of `tables_text`."""
 
 
 def file_text(replay: Replay) -> str:
     """Return the TOML text of the workload.
 
     Raises:
-        AtKeysError: a statement cannot be in it.
+        AtKeysError: a workload cannot have a statement.
     """
     return "\n".join(_lines(replay)) + "\n"
 
 
 def _lines(replay: Replay) -> Iterator[str]:
     sources = " ".join(", ".join(replay.sources).split())
-    yield f"# Made by `slowdust workloads from` of {sources}."
-    yield "# Weights are executions; each is a transaction of its own, whatever it was part of."
+    yield f"# Made by `slowdust workloads from {sources}`."
+    yield "# Weights are executions. Each statement is its own transaction."
     yield f"name = {inline(replay.name)}"
     yield ""
     tables = [replay.tables_text] if replay.tables_text else []
@@ -93,7 +93,7 @@ def _statement(
             text += _literal(constant, dialect) + part
         else:
             varying.append(place)
-            # Two colons are a cast: a slice of an array has a blank between them.
+            # Two colons would be a cast: write a blank between them.
             text += f"{' ' if text.endswith(':') else ''}:p{place + 1}{part}"
     with at("statements", name, "sql"):
         whole = completed(text, dialect, tables)
@@ -141,7 +141,7 @@ def _literal(value: Literal, dialect: str) -> str:
 
 
 def _tests(replay: Replay) -> Iterator[str]:
-    """Yield each statement as a test, those that read first, and all of them by their weights."""
+    """Yield a test for each statement, reads first, and one with all of them by weight."""
     writes = [statement.verb in _WRITES for statement in replay.statements]
     for number in sorted(range(len(writes)), key=lambda place: writes[place]):
         statement = replay.statements[number]
@@ -175,15 +175,15 @@ def _group(statement: Replayed, dialect: str) -> str:
 
 
 def unsuitable(table: CatalogTable) -> str | None:
-    """Return why the rows of a table cannot be made; None if they can."""
+    """Return why the rows of a table cannot be generated; None if they can."""
     for name, kind in table.columns.items():
         if not is_known(table.kind(name)):
-            return f"its column {name} is of the type {kind}, of which no values are known"
+            return f"its column {name} has the type {kind}, for which no values are known"
     if not table.has_whole_key:
-        return "its primary key is of the beginnings of columns"
+        return "its primary key has prefixes of columns"
     if table.primary_key and table.serial is None:
         kinds = " and ".join(table.columns[name] for name in table.primary_key)
-        return f"its primary key is of the type {kinds}, which has no values one after the other"
+        return f"its primary key has the type {kinds}, which has no sequential values"
     return None
 
 
@@ -194,8 +194,8 @@ def table_lines(table: CatalogTable) -> list[str]:
         start = table.ends[0]
         rows = max(1, table.ends[1] - start + 1) if whole else rows
     lines = [f"[tables.{key(table.name)}]"]
-    lines += [f"# without the column {inline(name)}, a name in quotes" for name in table.left_out]
-    why = "from the lowest to the highest key" if whole else "as the server estimates"
+    lines += [f"# without the column {inline(name)}: a quoted name" for name in table.excluded]
+    why = "from the lowest to the highest key" if whole else "the server's estimate"
     lines.append(f"rows = {rows}  # {why}")
     if table.primary_key:
         lines.append(f"primary_key = {inline(table.primary_key)}")
@@ -209,9 +209,9 @@ def table_lines(table: CatalogTable) -> list[str]:
         if name in table.nullable:
             draw = {**draw, "nullable": True}
         lines.append(f"columns.{name} = {inline({'type': written, **draw})}  # a guess")
-    lines += [f"# without the index {name}: {why}" for name, why in table.lost.items()]
+    lines += [f"# without the index {name}: {why}" for name, why in table.unsupported.items()]
     lines += [
-        f"# the index {index.name} is not unique here, since its values may be the same"
+        f"# the index {index.name} is not unique here: its generated values may be equal"
         for index in table.indexes
         if index.unique and not _is_unique(index, serials)
     ]
@@ -221,9 +221,9 @@ def table_lines(table: CatalogTable) -> list[str]:
 
 
 def _serials(table: CatalogTable, start: int) -> dict[str, int]:
-    """Return the columns whose values are one after the other, and the first value of each.
+    """Return the columns with sequential values, and the first value of each.
 
-    They are those that tell rows apart: of the primary key, and of unique indexes of one column.
+    They are unique columns: of the primary key, and of unique indexes with one column.
     """
     serials = {} if table.serial is None else {table.serial: start}
     for index in table.indexes:
@@ -236,7 +236,7 @@ def _serials(table: CatalogTable, start: int) -> dict[str, int]:
 
 
 def _is_unique(index: CatalogIndex, serials: Mapping[str, int]) -> bool:
-    """Return whether it is unique on the server, and the values of the workload prove it."""
+    """Return whether it is unique on the server and in the workload."""
     return index.unique and any(column in serials for column in index.columns)
 
 
@@ -249,7 +249,7 @@ def _written(index: CatalogIndex, serials: Mapping[str, int]) -> dict[str, objec
 
 
 def _guess(kind: str, known: Statistics, rows: int) -> dict[str, object]:
-    """Guess how the values of a column are drawn."""
+    """Guess how to draw the values of a column."""
     values = list(known.common)
     if values and not known.bounds and len(values) <= _FEW_VALUES:
         if kind in WHOLE:
@@ -272,7 +272,7 @@ def _guess(kind: str, known: Statistics, rows: int) -> dict[str, object]:
 
 
 def _fraction(kind: str) -> dict[str, object]:
-    """Return numbers that have room in `numeric(5,2)`, say."""
+    """Return numbers that fit a type such as `numeric(5,2)`."""
     precision, comma, scale = kind.partition("(")[2].rstrip(")").partition(",")
     digits = int(scale) if comma else 0
     high = min(_HIGHEST, 10 ** (int(precision) - digits) - 1) if precision else _HIGHEST
@@ -294,13 +294,13 @@ def _text_draw(kind: str, known: Statistics) -> dict[str, object]:
 
 
 def inline(value: object) -> str:
-    """Return a value in one line; None, which only rows of samples have, is `[]`."""
+    """Return a value in one line; None, which only samples have, is `[]`."""
     if value is None:
         return "[]"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        # The escapes of JSON are some of those of TOML; TOML wants one for DEL, too.
+        # JSON's escapes are valid in TOML; TOML also needs one for DEL.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, Mapping):
         pairs = ", ".join(f"{key} = {inline(part)}" for key, part in value.items())

@@ -141,7 +141,7 @@ def document(plan: Mapping[str, Any], **more: object) -> str:
         ),
     ],
 )
-def test_what_only_a_version_prints_is_the_same_plan(plan: str, other: str) -> None:
+def test_details_that_one_version_prints_are_the_same_plan(plan: str, other: str) -> None:
     for first, second in ((plan, other), (other, plan)):
         comparison = compared(first, second)
         assert comparison.is_same, comparison.differences
@@ -369,6 +369,6 @@ def test_a_partition_more_is_counted() -> None:
     "text", ["", "[", '[{"Plan": 5}]', "[]", '[{"Plan": {}}]', "what\n  is it"]
 )
 @pytest.mark.parametrize("dbms", ["postgres", "mysql", "sqlite", "mongodb", "unknown"])
-def test_what_is_no_plan_is_read_as_lines(text: str, dbms: str) -> None:
+def test_texts_without_a_plan_are_read_as_lines(text: str, dbms: str) -> None:
     assert render_plan(parse_plan(text, dbms)) == text
     assert compared(text, text, dbms).is_same

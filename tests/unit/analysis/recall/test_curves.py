@@ -83,7 +83,7 @@ def test_equal_recall_is_compared() -> None:
 def measured_with_recall(
     number: int, contender: str, test: str, recall: float
 ) -> tuple[Manifest, list[Slice]]:
-    """An experiment of four starts in which one search finds another share in one of them."""
+    """An experiment of four starts; one search has another recall in one of them."""
     manifest, slices = measured({BASE: 1.0, OTHER: 1.2}, noise=0.01)
     (record,) = (
         each
@@ -139,7 +139,7 @@ def test_a_gap_that_is_too_wide_everywhere_says_what_is_around_it(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_qps_of_two_contenders_have_the_ratio_that_is_told(seed: int) -> None:
+def test_qps_of_two_contenders_have_the_ratio_that_is_reported(seed: int) -> None:
     keys: dict[str, float] = {"noise": 0.03, "drift": 0.1, "spread": 0.1}
     report = analyse(*measured({BASE: 1.0, OTHER: 1.2}, seed=seed, **keys))  # type: ignore[arg-type]
     of_base, own = at_recall(report, BASE), at_recall(report)
@@ -161,14 +161,14 @@ def test_reading_between_other_efforts_widens_the_interval() -> None:
     assert at.ratio.half_width > math.log(1.2) / 2
 
 
-def test_one_incarnation_has_no_ratio(snapshot: SnapshotAssertion) -> None:
+def test_one_start_has_no_ratio(snapshot: SnapshotAssertion) -> None:
     levels = at_recall(analyse(*measured({BASE: 1.0, OTHER: 1.2}, incarnations=1)))
     assert levels[0.95].qps is not None
     assert levels[0.95].ratio is None
     assert str(levels[0.95].reason) == snapshot
 
 
-def test_incarnations_that_left_tests_out_do_not_count() -> None:
+def test_starts_that_left_tests_out_do_not_count() -> None:
     manifest, slices = measured({BASE: 1.0, OTHER: 1.2}, incarnations=3)
     of_third = [s for s in slices if s.place.incarnation == 3 and s.place.test == "hnsw.ef80"]
     for record in of_third:
@@ -179,7 +179,7 @@ def test_incarnations_that_left_tests_out_do_not_count() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_contender_beside_itself_is_not_found_to_differ(seed: int) -> None:
+def test_a_contender_compared_with_itself_does_not_differ(seed: int) -> None:
     levels = at_recall(
         analyse(*measured({BASE: 1.0, OTHER: 1.0}, noise=0.01, drift=0.3, seed=seed))
     )

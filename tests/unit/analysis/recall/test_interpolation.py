@@ -45,8 +45,8 @@ def test_of_efforts_that_find_as_much_the_fastest_counts() -> None:
         (CURVE, 0.7, Lack.ABOVE, [0.8]),
         ([], 0.9, Lack.SILENT, []),
         ([Point(0.95, 0.0)], 0.9, Lack.SILENT, []),
-        ([Point(0.80, 900), Point(0.985, 100)], 0.9, Lack.APART, [0.80, 0.985]),
-        ([Point(0.98, 900), Point(1.0, 100)], 0.99, Lack.APART, [0.98, 1.0]),
+        ([Point(0.80, 900), Point(0.985, 100)], 0.9, Lack.TOO_FAR, [0.80, 0.985]),
+        ([Point(0.98, 900), Point(1.0, 100)], 0.99, Lack.TOO_FAR, [0.98, 1.0]),
     ],
 )
 def test_nothing_is_read_beyond_the_efforts_or_across_a_wide_gap(

@@ -62,7 +62,7 @@ def test_runs_steps_and_the_summary_have_their_files(slowdust: Slowdust) -> None
     assert len(lines) == len(STEPS)
 
 
-def test_rates_are_those_of_the_report(slowdust: Slowdust) -> None:
+def test_rates_match_the_report(slowdust: Slowdust) -> None:
     manifest, slices = insert_experiment([OLD, NEW], STEPS, shifts={NEW: {"qr100": 0.5}})
     classic = written(slowdust, manifest, slices)
 
@@ -138,7 +138,7 @@ def test_percentiles_are_the_rates_that_a_share_of_the_seconds_reached(slowdust:
     assert (inserts["p50"], inserts["p99"]) == ("100", "50")
 
 
-def test_what_was_not_measured_is_not_available(slowdust: Slowdust) -> None:
+def test_unmeasured_values_are_not_available(slowdust: Slowdust) -> None:
     manifest, slices = insert_experiment([OLD, NEW], STEPS)
     for result in of(slices, "l.i1", NEW):
         result.measured.uses.pop("host", None)
@@ -228,7 +228,7 @@ def test_they_can_be_imported_and_come_out_the_same(
 
 
 def without_paleness(text: bytes) -> bytes:
-    """Remove what tells that a measured ratio is unsure: an archived run has no verdicts."""
+    """Remove the marks of unsure ratios: an archived run has no verdicts."""
     style = rb'<style type="text/css">\n  td\.unsure [^\n]*\n</style>\n'
     return re.sub(style, b"", text).replace(b'<td class="unsure"', b"<td")
 

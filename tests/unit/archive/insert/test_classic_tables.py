@@ -124,7 +124,7 @@ def test_rates_of_results_alone_are_cut_as_published(slowdust: Slowdust) -> None
     assert cells(classic(slowdust)[f"o.sum.t.{OLD}"])[0]["ips"] == "33333"
 
 
-def test_a_run_of_sources_beside_tables_gets_its_own(slowdust: Slowdust) -> None:
+def test_a_run_of_sources_next_to_tables_gets_its_own(slowdust: Slowdust) -> None:
     write_runs(Path("archive"), {OLD: {}})
     write_sources(NEW)
     written = classic(slowdust, "--compat")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.command import Slowdust, mentions, report, slowdust
 from tests.unit.archive.damage import damage
 from tests.unit.archive.insert_files import (
     RESULT,
@@ -64,7 +64,7 @@ def test_a_directory_given_twice_is_one_experiment(slowdust: Slowdust) -> None:
     assert [line.split()[0] for line in slowdust("list").splitlines()] == ["archive"]
 
 
-def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust) -> None:
+def test_a_report_says_nothing_that_an_archive_does_not_report(slowdust: Slowdust) -> None:
     write_archive(Path("archive"))
     slowdust("import", "iibench", "archive", "--name", "ib")
     expected = report(slowdust, "ib")
@@ -74,11 +74,11 @@ def test_a_report_says_nothing_that_an_archive_does_not_tell(slowdust: Slowdust)
     assert not any("incarnations" in note for note in expected["notes"])
     slowdust("report", "ib", "--html", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")
-    assert "of single runs, without intervals" in page
+    assert "without intervals" in page
     assert "with 95% intervals" not in page
 
 
-def test_a_page_speaks_of_no_incarnations(slowdust: Slowdust) -> None:
+def test_a_page_speaks_of_no_starts(slowdust: Slowdust) -> None:
     write_archive(Path("archive"))
     slowdust("import", "iibench", "archive", "--name", "ib")
     slowdust("report", "ib", "--html", "page.html")
@@ -88,7 +88,7 @@ def test_a_page_speaks_of_no_incarnations(slowdust: Slowdust) -> None:
         .partition("<script>")[0]
         .partition("</style>")[2]
     )
-    assert "Archived runs of the Insert Benchmark, one of each contender" in page
+    assert "Archived runs of the Insert Benchmark" in page
     assert "Of one run each" in page
     for word in ("incarnation", "slice", "Settled in", "Striped"):
         assert word not in page, word
@@ -97,10 +97,10 @@ def test_a_page_speaks_of_no_incarnations(slowdust: Slowdust) -> None:
     assert "incarnation" not in text
 
 
-def test_a_run_whose_name_says_no_version_is_last_and_told(slowdust: Slowdust) -> None:
+def test_a_run_whose_name_says_no_version_is_last_and_reported(slowdust: Slowdust) -> None:
     write_runs(Path("archive"), {"8m.in80.c1": {}, NEW: {}})
     printed = slowdust("import", "iibench", "archive", "--name", "ib")
-    assert "  version not decoded: in80.c1" in printed.splitlines()
+    assert mentions(printed, "  version ", ": in80.c1")
     assert report(slowdust, "ib")["contenders"] == ["mysql@8.0.44:c1+badcnf", "in80.c1"]
 
 
@@ -139,7 +139,7 @@ def test_nothing_to_import_is_said(slowdust: Slowdust) -> None:
     Path("archive/notes.txt").write_text("hello", encoding="utf-8")
     Path("archive/sb.o.scan.range100.pk1.dop8").write_text("hello", encoding="utf-8")
     printed = slowdust("import", "iibench", "archive", code=1)
-    assert "skipped: archive/notes.txt: not a file of the Insert Benchmark" in printed
+    assert "skipped: archive/notes.txt: " in printed
     assert "slowdust import sysbench" in printed
     assert "nothing was found" in printed
 
@@ -152,12 +152,12 @@ def test_files_whose_names_are_no_text_are_skipped(slowdust: Slowdust, name: byt
     strange.write_bytes(b"1")
     printed = slowdust("import", "iibench", "archive")
     expected = name.decode(errors="backslashreplace").replace("\n", "\\n")
-    assert f"skipped: {expected}: its name is not UTF-8, or has control characters" in printed
+    assert mentions(printed, f"skipped: {expected}: ", "UTF-8")
     assert len(report(slowdust, "archive")["results"]) == 20
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_is_damaged_does_not_stop_an_import(slowdust: Slowdust, seed: int) -> None:
+def test_damage_does_not_stop_an_import(slowdust: Slowdust, seed: int) -> None:
     """Files cut, emptied, renamed, deleted, their cells replaced and lines mixed."""
     write_archive(Path("archive"))
     rng = random.Random(seed)

@@ -50,7 +50,7 @@ def test_close_columns_have_no_worst() -> None:
     assert re.findall(r"<td(?: id=\"(\w+)\")?>(\d+)<", rates) == [("", "80"), ("cmax", "100")]
 
 
-def test_who_missed_the_sla_is_grey_and_no_measure_of_the_best() -> None:
+def test_cells_that_missed_the_sla_are_grey_and_never_the_best() -> None:
     [rates, _, inserts] = tables(
         {"qr100.L1": {"a": ("760", "1000"), "b": ("759", "2000"), "c": ("799", "900")}}
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.archive.command import Slowdust, results, slowdust
+from tests.unit.archive.command import Slowdust, mentions, results, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -35,8 +35,8 @@ def test_names_that_command_a_terminal(slowdust: Slowdust) -> None:
 def test_a_file_with_several_runs(slowdust: Slowdust) -> None:
     printed = slowdust("import", "sysbench", CASES / "c")
     assert "c: 1 contender, 1 test, 3 results" in printed
-    assert "3 runs in one file, each a result at its threads, 128, 256 and 512: " in printed
-    assert "sysbench ignored 226 errors (deadlocks, for instance, after which it" in printed
+    assert mentions(printed, "3 runs", "128, 256 and 512")
+    assert "226 errors" in printed
     shown = slowdust("report", "c")
     for line in ("128 clients: 22,451", "256 clients: 30,872", "512 clients: 26,508"):
         assert f"read-write.range100 at {line} queries/s" in shown
@@ -44,10 +44,10 @@ def test_a_file_with_several_runs(slowdust: Slowdust) -> None:
 
 def test_threads_that_are_not_those_of_the_name(slowdust: Slowdust) -> None:
     printed = slowdust("import", "sysbench", CASES / "d")
-    sentence = "sysbench ran with 16 threads, and not 999 as in the name: taken to be at 16 clients"
-    assert sentence in printed
+    threads = ("16 threads", " 999 ", "16 clients")
+    assert mentions(printed, *threads)
     assert "clients: 16\n" in slowdust("show", "d")
-    assert sentence in slowdust("report", "d", "--md")
+    assert mentions(slowdust("report", "d", "--md"), *threads)
 
 
 def test_a_test_called_as_sysbench_calls_it(slowdust: Slowdust) -> None:
@@ -63,10 +63,7 @@ def test_a_test_called_as_sysbench_calls_it(slowdust: Slowdust) -> None:
 
 def test_output_of_an_old_sysbench(slowdust: Slowdust) -> None:
     printed = slowdust("import", "sysbench", CASES / "f", code=1)
-    assert (
-        "of sysbench 0.5, which prints no queries/s: output of sysbench 1.0 and later is read"
-        in printed
-    )
+    assert mentions(printed, "sysbench 0.5", "sysbench 1.0")
 
 
 @pytest.mark.parametrize("zipped", [False, True])
@@ -91,35 +88,37 @@ def test_merged_tables_of_two_conditions(slowdust: Slowdust) -> None:
         Path("g", f"res.{name}").mkdir(parents=True)
         Path("g", f"res.{name}", "mrg.l.i0").write_text("\n".join([header, *rows, ""]))
     printed = slowdust("import", "iibench", "g")
-    assert "res.mem/mrg.l.i0: other rates of the same runs than res.io/mrg.l.i0" in printed
+    assert mentions(printed, "res.mem/mrg.l.i0: ", "res.io/mrg.l.i0")
     assert "g: 1 contender, 1 test, 1 result" in printed
 
 
-def test_picked_rows_beside_their_table(slowdust: Slowdust) -> None:
+def test_picked_rows_next_to_their_table(slowdust: Slowdust) -> None:
     shutil.copytree(CASES / "g", "g")
     shutil.copy("g/mrg.l.i0", "g/mrg.l.i0.some")
     printed = slowdust("import", "iibench", "g")
     assert "g: 2 contenders, 3 tests, 6 results" in printed
-    assert "1 file known and not needed: mrg.some 1" in printed
+    assert mentions(printed, "1 file ", "mrg.some 1")
 
 
 def test_no_clients_in_a_name(slowdust: Slowdust) -> None:
     printed = slowdust("import", "sysbench", CASES / "k_dop0")
     assert "k_dop0: 1 contender, 2 tests, 2 results" in printed
-    assert "sb.o.a.range100.pk1.dop0: 0 clients by its name: it counts as no result" in printed
+    assert "sb.o.a.range100.pk1.dop0: 0 clients" in printed
     assert "a.range100" in slowdust("report", "k_dop0", "--md")
     Path("ib/8m.my5649.c1/l.i0").mkdir(parents=True)
     Path("ib/8m.my5649.c1/l.i0/o.res.dop0").write_text("x\n")
     printed = slowdust("import", "iibench", "ib", code=1)
-    assert "o.res.dop0: 0 clients by its name: it counts as no result" in printed
+    assert "o.res.dop0: 0 clients" in printed
 
 
-def test_blocks_of_a_table_with_unknown_names_are_told(tmp_path: Path, slowdust: Slowdust) -> None:
+def test_blocks_of_a_table_with_unknown_names_are_reported(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
     shutil.copytree(CASES / "b", tmp_path / "b")
     table = tmp_path / "b/o.met.dop1"
     table.write_text(table.read_text() + "\n" + table.read_text().replace("dop1", "dop0"))
     printed = slowdust("import", "sysbench", "b")
-    assert "left out: 'sb.met.insert.range100.pk1.dop0'" in printed
+    assert mentions(printed, "o.met.dop1: ", "'sb.met.insert.range100.pk1.dop0'")
 
 
 def test_threads_in_the_file_alone(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -134,8 +133,8 @@ def test_threads_in_the_file_alone(tmp_path: Path, slowdust: Slowdust) -> None:
     assert "clients: 16, 32\n" in slowdust("show", "a")
 
 
-def test_a_name_and_a_file_that_tell_the_same_threads(tmp_path: Path, slowdust: Slowdust) -> None:
-    """The output that was named right counts, and the other one is told."""
+def test_a_name_and_a_file_that_report_the_same_threads(tmp_path: Path, slowdust: Slowdust) -> None:
+    """The output with the right name counts, and the other one is reported."""
     content = (CASES / "d" / _RUN / "sb.o.read-write.range100.pk1.dop999").read_text()
     run = tmp_path / "a" / _RUN
     run.mkdir(parents=True)
@@ -143,7 +142,7 @@ def test_a_name_and_a_file_that_tell_the_same_threads(tmp_path: Path, slowdust: 
         (run / f"sb.o.read-write.range100.pk1.dop{dop}").write_text(content)
     printed = slowdust("import", "sysbench", "a")
     assert "a: 1 contender, 1 test, 1 result" in printed
-    assert "not 999 as in the name: another file has that test" in printed
+    assert mentions(printed, "dop999: ", "another file")
 
 
 def test_several_runs_at_the_same_threads(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -152,22 +151,22 @@ def test_several_runs_at_the_same_threads(tmp_path: Path, slowdust: Slowdust) ->
     run.mkdir(parents=True)
     (run / "sb.o.read-write.range100.pk1.dop16").write_text(content * 2)
     printed = slowdust("import", "sysbench", "a", code=1)
-    assert "2 runs in it, and not each at a number of threads of its own" in printed
+    assert mentions(printed, "dop16: ", "2 runs")
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("sysbench 1.0.20 (using LuaJIT)\n\nThreads started!\n", "the test did not end"),
-        ("sysbench 1.0.20\nFATAL: no table `\x1b[31m`\n", r"sysbench failed: no table `\x1b[31m`"),
-        ("sysbench 0.4.12:  multi-threaded\n", "of sysbench 0.4.12, which prints no queries/s"),
-        ("transaction type: <builtin: TPC-B>\n", "not the output of sysbench"),
+        ("sysbench 1.0.20 (using LuaJIT)\n\nThreads started!\n", "did not end"),
+        ("sysbench 1.0.20\nFATAL: no table `\x1b[31m`\n", r"no table `\x1b[31m`"),
+        ("sysbench 0.4.12:  multi-threaded\n", "sysbench 0.4.12"),
+        ("transaction type: <builtin: TPC-B>\n", "not the output"),
     ],
 )
 def test_reasons(tmp_path: Path, slowdust: Slowdust, content: str, why: str) -> None:
     folder = write_archive(tmp_path / "a", {RUN_A: [Written()]})
     (folder / RUN_A / "sb.o.scan.range100.pk1.dop8").write_text(content)
-    assert f"sb.o.scan.range100.pk1.dop8: {why}" in slowdust("import", "sysbench", "a")
+    assert mentions(slowdust("import", "sysbench", "a"), "sb.o.scan.range100.pk1.dop8: ", why)
 
 
 @pytest.mark.parametrize("suffix", [".bak", "-copy", "~"])
@@ -178,7 +177,7 @@ def test_a_copy_of_a_run_is_not_a_contender(
     shutil.copytree(folder / RUN_B, folder / f"{RUN_B}{suffix}")
     printed = slowdust("import", "sysbench", "a")
     assert "a: 2 contenders, 1 test, 2 results" in printed
-    assert f"skipped: {RUN_B}{suffix}: a copy of {RUN_B}, which is used" in printed
+    assert f"skipped: {RUN_B}{suffix}: a copy of {RUN_B}" in printed
 
 
 def test_a_run_with_a_suffix_and_other_results_is_a_contender(
@@ -193,13 +192,13 @@ def test_a_copy_of_a_directory_is_not_an_experiment(tmp_path: Path, slowdust: Sl
     folder = write_archive(tmp_path / "all/a", {RUN_A: [Written()], RUN_B: [Written(rate=1200.5)]})
     shutil.copytree(folder, tmp_path / "all/a.orig")
     printed = slowdust("import", "sysbench", "all")
-    assert "a copy of a, which is used" in printed
+    assert mentions(printed, "a.orig: ", "a copy of a")
     assert "results, clean" in printed
     assert printed.count("results, clean") == 1
     slowdust("import", "sysbench", "all/a", "--name", "first")
     slowdust("import", "sysbench", "all/a.orig", "--name", "second")
     printed = slowdust("history", "first", "second")
-    assert "imported from the same directory or a copy, has all of it" in printed
+    assert mentions(" ".join(printed.split()), "same directory", "first")
 
 
 def test_a_table_without_one_test_is_not_cut(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -211,7 +210,7 @@ def test_a_table_without_one_test_is_not_cut(tmp_path: Path, slowdust: Slowdust)
     (folder / "o.met").write_text("\n\n".join([*blocks[:7], *blocks[8:]]))
     assert "cut: " not in slowdust("import", "sysbench", "a")
     (folder / "o.met").write_text("\n\n".join([*blocks[:15], ""]))
-    assert "used in part: o.met: cut: 15 of 20 tests" in slowdust("import", "sysbench", "a")
+    assert "used in part: o.met: cut: 15 of 20 " in slowdust("import", "sysbench", "a")
 
 
 def test_classic_files_of_a_clean_import_have_one_unit(tmp_path: Path, slowdust: Slowdust) -> None:

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.archive.sysbench import counters as perf_stat
-from tests.unit.archive.command import Slowdust, report, results, slowdust
+from slowdust.store.manifest import Fate
+from tests.unit.archive.command import Slowdust, mentions, report, results, slowdust
 from tests.unit.archive.damage import damage
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
@@ -36,79 +38,71 @@ def archive(tmp_path: Path, slowdust: Slowdust) -> Path:
 
 
 def differing(printed: str) -> list[str]:
-    begin = "  differs from what it is made of: "
+    begin = f"  {Fate.DIFFERS}: "
     return [line.removeprefix(begin) for line in printed.splitlines() if line.startswith(begin)]
 
 
-def test_what_is_as_it_should_be_is_counted(archive: Path, slowdust: Slowdust) -> None:
+def test_consistent_files_are_counted(archive: Path, slowdust: Slowdust) -> None:
     for mode in ([], ["--compat"]):
         printed = slowdust("import", "sysbench", archive, "--name", f"x{len(mode)}", *mode)
         assert differing(printed) == []
-        assert "  15 files compared with what they are made of: join 4, qps.abs.csv 1, " in printed
+        assert mentions(printed, "  15 files ", ": join 4, qps.abs.csv 1, ")
         assert "sb.perf.hw.raw 4, sb.perf.hw.sorted 4" in printed
 
 
 @pytest.mark.parametrize(
-    ("file", "there", "edited", "expected"),
+    ("file", "there", "edited"),
     [
         (
             "qps.rel.tsv", "1.20\t", "1.33\t",
-            f"hot-points_range=100 of {RUN_B}, 1.33 there, 1.20 from qps.abs.tsv",
         ),
         (
             "qps.rel.csv", "1.20", "1.33",
-            f"hot-points_range=100 of {RUN_B}, 1.33 there, 1.20 from qps.abs.tsv",
         ),
         (
             "qps.rel.tsv", "hot-points", "cold-points",
-            f"hot-points_range=100 of {RUN_B}, nothing there, 1.20 from qps.abs.tsv; "
-            f"cold-points_range=100 of {RUN_B}, 1.20 there, nothing from qps.abs.tsv",
         ),
         (
             "qps.abs.csv", "1200", "1300",
-            f"hot-points_range=100 of {RUN_B}, 1300 there, 1200 from qps.abs.tsv",
         ),
         (
-            "qps.abs.csv", ",1200", "", "columns, 1 there, 2 from qps.abs.tsv",
+            "qps.abs.csv", ",1200", "",
         ),
         (
             "o.met", "0.037653", "0.04",
-            f"sb.met.{SUFFIX}, cpu/o of {RUN_A}, 0.04 there, 0.037653 from the run's files; "
-            f"sb.met.{SUFFIX}, relative cpu/o of {RUN_B}, 0.83 there, 0.78 from its absolute rows",
         ),
         (
             "o.met", "0.83", "0.84",
-            f"sb.met.{SUFFIX}, relative cpu/o of {RUN_B}, 0.84 there, 0.83 from its absolute rows",
         ),
         (
             f"{RUN_A}/sb.met.{SUFFIX}", "1000.50", "1000.60",
-            "o/s, 1000.60 there, 1000.50 from sb.o, sb.io and sb.vm",
         ),
         (
             f"{RUN_A}/sb.met.{SUFFIX}", "0.096", "0.097",
-            "wKB/o, 0.097 there, 0.096 from sb.o, sb.io and sb.vm",
         ),
-        (f"{RUN_A}/sb.r.qps.{TEST.common}", "1000", "1001", "the rate, 1001 there, 1000 from sb.o"),
+        (f"{RUN_A}/sb.r.qps.{TEST.common}", "1000", "1001"),
         (
             f"{RUN_A}/sb.perf.hw.{TEST.common}.2.raw", "instructions\t110", "instructions\t111",
-            "instructions, 111 there, 110 from sb.perf.hw.hot-points.range100.pk1.2",
         ),
         (
             f"{RUN_A}/sb.perf.hw.{TEST.common}.2.sorted", "faults\t110\n", "",
-            "faults, nothing there, 110 from sb.perf.hw.hot-points.range100.pk1.2",
         ),
         (
             f"join2.abs.all.sb.perf.hw.{TEST.common}.2.sorted", "ipc 1.72 1.72", "ipc 1.72 1.75",
-            "ipc, column 2, 1.75 there, 1.72 from sb.perf.hw",
         ),
         (
             f"join2.rel.all.sb.perf.hw.{TEST.common}.2.sorted", "0.864\tcycles", "0.865\tcycles",
-            "cycles, column 1, 0.865 there, 0.864 from join*.abs or sb.perf.hw",
         ),
     ],
 )  # fmt: skip
 def test_an_edited_cell_is_one_line_and_does_not_count(
-    *, archive: Path, slowdust: Slowdust, file: str, there: str, edited: str, expected: str
+    *,
+    archive: Path,
+    slowdust: Slowdust,
+    file: str,
+    there: str,
+    edited: str,
+    snapshot: SnapshotAssertion,
 ) -> None:
     slowdust("import", "sysbench", archive, "--name", "before")
     text = (archive / file).read_text()
@@ -116,9 +110,9 @@ def test_an_edited_cell_is_one_line_and_does_not_count(
     (archive / file).write_text(text.replace(there, edited, 1))
     printed = slowdust("import", "sysbench", archive, "--name", "after")
     lines = differing(printed)
-    assert "; ".join(dict.fromkeys(line.partition(": ")[2] for line in lines)) == expected
+    assert "; ".join(dict.fromkeys(line.partition(": ")[2] for line in lines)) == snapshot
     assert {line.partition(": ")[0] for line in lines} == {file}
-    assert f"differs from what it is made of: {file}: " in slowdust("show", "after")
+    assert f"{Fate.DIFFERS}: {file}: " in slowdust("show", "after")
     assert report(slowdust, "after")["results"] == report(slowdust, "before")["results"]
 
 
@@ -129,8 +123,8 @@ def test_a_rounded_rate_is_compared_with_that_of_sb_met_where_sb_o_is_missing(
     assert differing(slowdust("import", "sysbench", archive)) == []
     path = archive / RUN_A / f"sb.r.qps.{TEST.common}"
     path.write_text(path.read_text().replace("1000", "1001"))
-    expected = f"{RUN_A}/{path.name}: the rate, 1001 there, 1000 from sb.met"
-    assert differing(slowdust("import", "sysbench", archive)) == [expected]
+    [line] = differing(slowdust("import", "sysbench", archive))
+    assert mentions(line, f"{RUN_A}/{path.name}: ", "1001", "1000", "sb.met")
 
 
 def test_relative_rates_may_be_of_another_base_than_the_first_column(
@@ -142,15 +136,15 @@ def test_relative_rates_may_be_of_another_base_than_the_first_column(
     assert differing(slowdust("import", "sysbench", archive)) == []
     (archive / "qps.rel.tsv").write_text(table.replace("0.83", "0.84"))
     [line] = differing(slowdust("import", "sysbench", archive))
-    assert line.endswith(f"of {RUN_A}, 0.84 there, 0.83 from qps.abs.tsv")
+    assert mentions(line, f"{RUN_A}, ", "0.84", "0.83", "qps.abs.tsv")
 
 
 def test_more_than_a_few_cells_of_a_file_are_counted(archive: Path, slowdust: Slowdust) -> None:
     raw = archive / RUN_A / f"sb.perf.hw.{TEST.common}.1.raw"
     raw.write_text(raw.read_text().replace("\t100", "\t101"))
     [line] = differing(slowdust("import", "sysbench", archive))
-    assert line.count(" there, 100 from sb.perf.hw.") == 3
-    assert line.endswith("; and 7 more")
+    assert line.count(" from sb.perf.hw.") == 3
+    assert "7 more" in line
 
 
 def test_one_edited_rate_of_scan_does_not_change_the_rule(
@@ -162,10 +156,9 @@ def test_one_edited_rate_of_scan_does_not_change_the_rule(
         scan.extra["met"] = scan.met().replace("\t11.25", "\t125" if run != RUN_B else "\t999")
         runs[run] = [scan]
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "mar25", runs))
-    assert "of one thread, which reproduces the published rates" in printed
-    assert differing(printed) == [
-        f"{RUN_B}/sb.met.scan.range100.pk1.dop8: o/s, 999 there, 125 from sb.o"
-    ]
+    assert mentions(printed, "of one thread", "reproduces")
+    [line] = differing(printed)
+    assert mentions(line, f"{RUN_B}/sb.met.scan.range100.pk1.dop8: o/s, ", "999", "125", "sb.o")
 
 
 def cut(content: str, share: float) -> bytes:
@@ -173,17 +166,17 @@ def cut(content: str, share: float) -> bytes:
     return gzip.compress("".join(lines[: int(share * len(lines))]).encode())
 
 
-def test_where_sb_o_is_missing_the_published_samples_tell_how_long_a_test_was(
+def test_where_sb_o_is_missing_the_published_samples_report_how_long_a_test_was(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     bare = Written(without=frozenset({"o", "vm"}))
     archive = write_archive(tmp_path / "a", {RUN_A: [bare]})
     (archive / RUN_A / f"sb.vm.{SUFFIX}.gz").write_bytes(cut(TEST.vmstat(), 0.3))
     printed = slowdust("import", "sysbench", archive)
-    assert f"skipped: {RUN_A}/sb.vm.{SUFFIX}.gz: cut: 17 samples of a test of 60 s" in printed
+    assert mentions(printed, f"skipped: {RUN_A}/sb.vm.{SUFFIX}.gz: cut: 17 ", "60 s")
 
 
-def test_cut_samples_of_a_load_are_told_where_its_output_is_missing(
+def test_cut_samples_of_a_load_are_reported_where_its_output_is_missing(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [TEST]})
@@ -192,7 +185,7 @@ def test_cut_samples_of_a_load_are_told_where_its_output_is_missing(
     samples = load.with_name(f"sb.prepare.vm.{SUFFIX}.gz")
     samples.write_bytes(cut(TEST.vmstat(), 0.3))
     printed = slowdust("import", "sysbench", archive)
-    assert f"skipped: {RUN_A}/{samples.name}: cut: 17 samples of a test of 60 s" in printed
+    assert mentions(printed, f"skipped: {RUN_A}/{samples.name}: cut: 17 ", "60 s")
 
 
 @pytest.mark.parametrize(("kind", "field"), [("vm", "host_cs"), ("io", "writes")])
@@ -214,7 +207,7 @@ def test_samples_of_less_than_half_of_a_test_are_not_used(
         assert [line.split(": cut")[0] for line in expected] == (
             [f"  {fate}: {RUN_B}/{name}"] if fate else []
         )
-        assert all(line.endswith(" samples of a test of 60 s") for line in expected)
+        assert all("60 s" in line for line in expected)
         use = results(slowdust, "a")["hot-points.range100", "17.4"]["per_op"]
         assert (field in use) == there
 
@@ -227,9 +220,7 @@ def test_a_line_that_is_no_counter_makes_an_extraction_useless() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_is_damaged_does_not_stop_an_import(
-    archive: Path, slowdust: Slowdust, seed: int
-) -> None:
+def test_damage_does_not_stop_an_import(archive: Path, slowdust: Slowdust, seed: int) -> None:
     rng = random.Random(seed)
     write_archive(archive, {RUN_A: [replace(TEST, load=95_000)], RUN_B: [Written(load=96_000)]})
     files = sorted(path for path in archive.rglob("*") if path.is_file())

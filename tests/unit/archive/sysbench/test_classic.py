@@ -65,7 +65,7 @@ def test_tables_of_a_measured_experiment(slowdust: Slowdust) -> None:
     )
 
 
-def test_hardware_of_a_measured_experiment_is_that_of_the_host(
+def test_hardware_of_a_measured_experiment_matches_the_host(
     slowdust: Slowdust, snapshot: SnapshotAssertion
 ) -> None:
     store(*measured())
@@ -161,7 +161,7 @@ def test_the_imported_directory_is_not_written_into(
     assert sorted(archive.rglob("*")) == before
 
 
-def test_beside_runs_that_were_imported_alone_there_is_room(
+def test_next_to_runs_that_were_imported_alone_there_is_room(
     tmp_path: Path, slowdust: Slowdust, snapshot: SnapshotAssertion
 ) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [Written()], RUN_B: [Written()]})

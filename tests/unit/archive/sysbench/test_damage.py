@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.unit.archive.command import Slowdust, report, results, slowdust
+from slowdust.store.manifest import Fate
+from tests.unit.archive.command import Slowdust, mentions, report, results, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -49,21 +50,21 @@ def test_nothing_broken_stops_an_import(
     ]
     for name in BROKEN:
         assert sum(line.startswith(f"{RUN_B}/{name}: ") for line in skipped) == 1, name
-    strange = "qps.abs.x.tsv: lines that are no part of a table, left out: '-> by hand'"
-    assert f"  used in part: {strange}" in printed.splitlines()
+    assert mentions(printed, "  used in part: qps.abs.x.tsv: ", "'-> by hand'")
     assert "o.met.empty: empty" in skipped
-    assert "qps.abs.gone.tsv: no regular file" in skipped
-    assert f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8: no regular file" in skipped
-    assert "qps.rel.alone.tsv: no rows" in skipped
-    assert "known and not needed: of iibench 1" in printed
-    differing = "qps.abs.x.tsv: hot-points_range=100 of x.pg1023_o2.x10a_c8.pk1, 1001 there, 1000"
-    assert f"  differs from what it is made of: {differing} from the run's files" in printed
+    for name in ("qps.abs.gone.tsv", f"{RUN_A}/sb.vm.pipe.range100.pk1.dop8"):
+        assert mentions(printed, f"  skipped: {name}: ", "regular file")
+    assert mentions(printed, "  skipped: qps.rel.alone.tsv: ", "rows")
+    assert "of iibench 1" in printed
+    assert mentions(
+        printed, f"  {Fate.DIFFERS}: qps.abs.x.tsv: hot-points_range=100 of {RUN_A}", "1001", "1000"
+    )
     actual = results(slowdust, "a")
     assert actual["hot-points.range100", "17.4"]["rqps"] > 1.1
     assert actual["lost.range100", "10.23"]["qps"] == 7
     shown = slowdust("show", "a")
     assert "skipped: o.met.empty: empty" in shown
-    assert f"used in part: {strange}" in shown
+    assert mentions(shown, "used in part: qps.abs.x.tsv: ", "'-> by hand'")
 
 
 @pytest.mark.parametrize(
@@ -86,8 +87,7 @@ def test_of_a_plain_file_and_a_compressed_one_the_plain_one_is_used(
     plain = f"sb.{kind.removesuffix('.1')}.{OLD.common}{end}"
     (archive / RUN_A / f"{plain}.gz").write_bytes(gzip.compress(other.encode()))
     printed = slowdust("import", "sysbench", archive)
-    expected = "twice, plain and compressed: the plain one is used"
-    assert f"skipped: {RUN_A}/{plain}.gz: {expected}" in printed
+    assert f"skipped: {RUN_A}/{plain}.gz: twice" in printed
     assert Path("results/a/slices.ndjson").read_text(encoding="utf-8") == slices
     (archive / RUN_A / plain).write_bytes(b"")
     printed = slowdust("import", "sysbench", archive)
@@ -102,8 +102,11 @@ def test_a_load_is_of_one_test(tmp_path: Path, slowdust: Slowdust) -> None:
             "Load seconds is 596 for 8 tables, .134 Mips, 134228 ips\n"
         )
     printed = slowdust("import", "sysbench", archive)
-    expected = "twice: sb.prepare.o.point-query.range100.pk1 is used"
-    assert f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: {expected}" in printed
+    assert mentions(
+        printed,
+        f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: twice",
+        "sb.prepare.o.point-query.range100.pk1",
+    )
 
 
 @pytest.mark.parametrize("name", [b"sb.o.\xff", b"sb.o.a\nb", b"qps.abs.\xff.tsv"])
@@ -116,9 +119,7 @@ def test_files_whose_names_are_no_text_are_skipped(
     strange.write_bytes(b"1")
     printed = slowdust("import", "sysbench", archive)
     expected = name.decode(errors="backslashreplace").replace("\n", "\\n")
-    assert (
-        f"skipped: {RUN_A}/{expected}: its name is not UTF-8, or has control characters" in printed
-    )
+    assert mentions(printed, f"skipped: {RUN_A}/{expected}: ", "UTF-8")
     assert f"skipped: {RUN_A}/{expected}: " in slowdust("show", "a")
     assert len(results(slowdust, "a")) == 2
 
@@ -139,13 +140,13 @@ def test_many_files_skipped_for_one_reason_are_counted(tmp_path: Path, slowdust:
     for number in range(30):
         (archive / RUN_A / f"note{number}").write_text("x")
     printed = slowdust("import", "sysbench", archive)
-    sentence = "skipped 30 times: not a file of a run of sysbench"
-    assert f"{sentence}: {RUN_A}/note0, {RUN_A}/note1, {RUN_A}/note10 and 27 more\n" in printed
-    assert printed.count("not a file of a run of sysbench") == 1
-    assert slowdust("show", "a").count("not a file of a run of sysbench") == 30
+    first = f": {RUN_A}/note0, {RUN_A}/note1, {RUN_A}/note10 and 27 more"
+    assert mentions(printed, "skipped 30 times: ", first)
+    assert printed.count("skipped") == 1
+    assert slowdust("show", "a").count("skipped: ") == 30
 
 
-def test_kinds_of_files_that_nobody_needs_fit_one_line(tmp_path: Path, slowdust: Slowdust) -> None:
+def test_unneeded_kinds_of_files_fit_one_line(tmp_path: Path, slowdust: Slowdust) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [OLD]})
     for number in range(900):
         (archive / RUN_A / f"sb.ls{number % 30:c<9}.x{number}".replace("0", "z")).write_text("x")
@@ -162,7 +163,7 @@ def test_only_foreign_files_are_no_experiment(
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "notes.txt").write_text("x")
     printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
-    assert "skipped: a/notes.txt: not a file of a run of sysbench" in printed
+    assert "skipped: a/notes.txt: " in printed
     assert printed.splitlines()[-1] == snapshot
     assert slowdust("list") == ""
 
@@ -172,25 +173,23 @@ def test_an_output_without_a_rate_is_useless(tmp_path: Path, slowdust: Slowdust,
     result = Written(rate=1000.5)
     result.extra["o"] = result.output().replace("1000.50 per sec", f"{rate} per sec")
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [result]}))
-    expected = f"not as it should be: a rate of {rate}/s"
-    assert f"  skipped: {RUN_A}/sb.o.{result.common}.dop8: {expected}" in printed.splitlines()
-    assert "sb.o is missing or useless: the rate is that of sb.met: 1 result, hot-" in printed
+    assert mentions(printed, f"  skipped: {RUN_A}/sb.o.{result.common}.dop8: ", f"{rate}/s")
+    assert mentions(printed, "sb.o ", "sb.met: 1 result, hot-")
     assert results(slowdust, "a")["hot-points.range100", "10.23"]["qps"] == 1000.5
 
 
-def test_samples_of_processes_that_end_in_a_line_are_told(
+def test_samples_of_processes_that_end_in_a_line_are_reported(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     result = Written()
     result.extra["ps"] = result.processes()[:-40]
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [result]}))
-    expected = f"{RUN_A}/sb.ps.{result.common}.dop8.gz: cut in the middle of a line"
-    assert f"  used in part: {expected}" in printed.splitlines()
+    assert f"  used in part: {RUN_A}/sb.ps.{result.common}.dop8.gz: cut " in printed
     assert results(slowdust, "a")["hot-points.range100", "10.23"]["peak_rss_gb"] > 0
 
 
 @pytest.mark.parametrize("kind", ["met", "perf.hw.1.raw"])
-def test_what_ends_in_a_number_is_torn(tmp_path: Path, slowdust: Slowdust, kind: str) -> None:
+def test_files_that_end_in_a_number_are_torn(tmp_path: Path, slowdust: Slowdust, kind: str) -> None:
     """The number may have had more digits."""
     result = Written(without=frozenset({"vm"}))
     archive = write_archive(tmp_path / "a", {RUN_A: [result]})
@@ -214,25 +213,23 @@ def test_names_that_are_almost_those_of_a_run_are_foreign(
         (archive / RUN_A / name).write_text(OLD.met())
     printed = slowdust("import", "sysbench", archive)
     skipped = [line for line in printed.splitlines() if "skipped" in line]
-    assert sorted(skipped) == sorted(
-        f"  skipped: {RUN_A}/{name}: its name is not sb.KIND.TEST.rangeN.pk1[.dopN] with a known "
-        "kind and test"
-        for name in foreign
-    )
+    assert len(skipped) == len(foreign)
+    for name in foreign:
+        assert mentions(printed, f"  skipped: {RUN_A}/{name}: ", "sb.KIND.TEST.rangeN.pk1[.dopN]")
     assert "sb.o.pgvac 1" in printed
 
 
 @pytest.mark.parametrize("cell", ["1e-320", "1e308", "inf"])
-def test_rates_that_nobody_measures_are_none(tmp_path: Path, slowdust: Slowdust, cell: str) -> None:
+def test_impossible_rates_are_skipped(tmp_path: Path, slowdust: Slowdust, cell: str) -> None:
     (tmp_path / "a").mkdir()
     table = f"col-1 : {RUN_A}\n\ncol-1\n{cell}\tscan_range=100\n7\thot-points_range=100\n"
     (tmp_path / "a" / "qps.abs.x.tsv").write_text(table)
     printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "8")
-    assert f"lines that are no part of a table, left out: '{cell}" in printed
+    assert mentions(printed, "qps.abs.x.tsv: ", f"'{cell}")
     assert set(results(slowdust, "a")) == {("hot-points.range100", "10.23")}
 
 
-def test_an_output_that_is_torn_behind_its_rate_keeps_what_is_whole(
+def test_an_output_that_is_torn_after_its_rate_keeps_what_is_whole(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     bare = frozenset({"r.rtavg", "r.rt95"})
@@ -242,7 +239,7 @@ def test_an_output_that_is_torn_behind_its_rate_keeps_what_is_whole(
     whole = output.read_text()
     output.write_text(whole[: whole.index("20.50") + 1])
     printed = slowdust("import", "sysbench", archive)
-    assert f"used in part: {RUN_B}/{output.name}: truncated after its rate" in printed
+    assert f"used in part: {RUN_B}/{output.name}: truncated " in printed
     torn = results(slowdust, "a")["hot-points.range100", "17.4"]
     assert torn["qps"] == 1200.25
     assert torn["latency_us"] == {"mean": 8000.0}
@@ -255,4 +252,4 @@ def test_joined_counters_alone_say_why_they_are_not_used(
     name = f"join1.abs.x.sb.perf.hw.{OLD.common}.1.sorted"
     (tmp_path / "a" / name).write_text("cycles 100 110\n")
     printed = slowdust("import", "sysbench", tmp_path / "a", code=1)
-    assert f"skipped: a/{name}: there are neither runs nor rates beside it" in printed
+    assert f"skipped: a/{name}: " in printed

@@ -1,4 +1,4 @@
-"""Summary tables that were cut, edited or compressed, alone and beside the runs."""
+"""Summary tables that were cut, edited or compressed, with and without the runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.archive.command import Slowdust, report, results, slowdust
+from tests.unit.archive.command import Slowdust, mentions, report, results, slowdust
 from tests.unit.archive.sysbench_files import RATES, RUN_A, RUN_B, TABLE, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -54,7 +54,7 @@ def test_whole_tables_are_not_said_to_be_cut(archive: Path, slowdust: Slowdust) 
 
 @pytest.mark.parametrize("table", ["qps.abs.x.tsv", "qps.abs.x.csv", "o.met.x"])
 @pytest.mark.parametrize("kept", [1, 3])
-def test_a_table_with_fewer_tests_than_its_runs_is_told_and_written_whole(
+def test_a_table_with_fewer_tests_than_its_runs_is_reported_and_written_whole(
     *, archive: Path, slowdust: Slowdust, table: str, kept: int
 ) -> None:
     whole = (archive / table).read_text()
@@ -132,7 +132,7 @@ def test_a_table_has_the_tests_at_its_number_of_clients(
         (6, "{}: 0 of 1 relative row"),
     ],
 )  # fmt: skip
-def test_a_block_that_ends_early_is_told(
+def test_a_block_that_ends_early_is_reported(
     *, archive: Path, slowdust: Slowdust, lines: int, expected: str
 ) -> None:
     """The archive has runs, or tables alone."""
@@ -167,7 +167,7 @@ def test_a_test_that_one_run_lacks_is_no_missing_row(archive: Path, slowdust: Sl
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("zipped", [False, True])
-def test_a_last_line_without_an_end_is_left_out(
+def test_a_last_line_without_an_end_is_skipped(
     *, tmp_path: Path, slowdust: Slowdust, table: str, cut_behind: str, left_out: str, zipped: bool
 ) -> None:
     rows = "point-query_range=100,1000,1300\nscan_range=100,20,30\ninsert_range=100,4,5\n"
@@ -181,7 +181,8 @@ def test_a_last_line_without_an_end_is_left_out(
     (tmp_path / "a" / table).write_bytes(content)
     printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "64")
     expected = complaints(printed, table)
-    assert expected[0] == f"its last line has no end and is left out: '{left_out}'"
+    assert expected[0].startswith("its last line ")
+    assert expected[0].endswith(f"'{left_out}'")
     actual = report(slowdust, "a")["results"]
     rates = {(result["test"], result["qps"]) for result in actual if result["test"] != "load"}
     assert rates == {("point-query.range100", 1000)} | (
@@ -202,7 +203,7 @@ def test_a_last_line_without_an_end_is_left_out(
         ),
     ],
 )  # fmt: skip
-def test_a_test_that_comes_twice_is_told(
+def test_a_test_that_comes_twice_is_reported(
     *, tmp_path: Path, slowdust: Slowdust, table: str, text: str, again: str, name: str
 ) -> None:
     (tmp_path / "a").mkdir()
@@ -211,7 +212,8 @@ def test_a_test_that_comes_twice_is_told(
     before = report(slowdust, "a")["results"]
     (tmp_path / "a" / table).write_text(text + again)
     printed = slowdust("import", "sysbench", tmp_path / "a", "--clients", "64")
-    assert complaints(printed, table) == [f"more than once, of which the first counts: {name}"]
+    [complaint] = complaints(printed, table)
+    assert mentions(complaint, "more than once", name)
     assert report(slowdust, "a")["results"] == before
 
 
@@ -226,9 +228,8 @@ def test_compressed_tables_are_read_and_written_plain(archive: Path, slowdust: S
     for name in names:
         (archive / f"{name}.gz").write_bytes(gzip.compress((archive / name).read_bytes()))
     printed = slowdust("import", "sysbench", archive, "--name", "both", "--clients", "8")
-    sentence = "twice, plain and compressed: the plain one is used"
     first = ", ".join(f"{name}.gz" for name in sorted(names)[:3])
-    assert f"  skipped 5 times: {sentence}: {first} and 2 more\n" in printed
+    assert mentions(printed, "  skipped 5 times: twice", f": {first} and 2 more")
     assert len(names) == 5
     for name in names:
         (archive / name).unlink()

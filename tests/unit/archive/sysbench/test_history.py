@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.archive.command import Slowdust, slowdust
+from tests.unit.archive.command import Slowdust, mentions, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -44,12 +44,9 @@ def test_a_directory_that_was_imported_twice_counts_once(
     for names in ((), ("clean", "compat"), ("compat", "clean")):
         actual = history(slowdust, *names)
         assert [line["experiments"] for line in actual["lines"]] == [[newest]]
-        expected = (
-            f"Left out, because {newest}, imported from the same directory or a copy, has all of "
-            f"it: {other}."
-        )
-        assert actual["notes"] == [expected]
-        assert expected in slowdust("history", *names)
+        [note] = actual["notes"]
+        assert mentions(note, newest, f": {other}.")
+        assert note in slowdust("history", *names)
     assert history(slowdust, other)["lines"][0]["experiments"] == [other]
 
 
@@ -83,5 +80,5 @@ def test_experiments_of_unknown_size_are_not_averaged_without_a_word(
         slowdust("import", "sysbench", tmp_path / name, "--clients", "8")
     printed = slowdust("history", "--host", "unrecorded")
     assert "2 versions in 2 experiments: " in printed
-    assert "Nothing says how much data " in printed
-    assert "Nothing says how much data" not in slowdust("history", "small")
+    assert "how much data" in printed
+    assert "how much data" not in slowdust("history", "small")

@@ -148,7 +148,7 @@ def test_runs_are_in_the_order_of_versions_and_those_that_do_not_say_are_last() 
     assert sorted(set(written), key=order_of_runs) == written
 
 
-def test_numbers_behind_a_hash_are_counted_on() -> None:
+def test_numbers_after_a_hash_are_counted_on() -> None:
     builds = [
         "fbmy8032_rel_231023_ba9709c9_1021.z",
         "fbmy8032_rel_241023_ba9709c9_971.z",
@@ -159,7 +159,7 @@ def test_numbers_behind_a_hash_are_counted_on() -> None:
     assert sorted(sorted(builds), key=order_of_runs) == builds
 
 
-def test_a_name_that_does_not_say_its_version_is_told() -> None:
+def test_a_name_that_does_not_say_its_version_is_reported() -> None:
     decoded = facts_of("pg174", "postgres@17.4")
     others = [facts_of(run, run) for run in ("a", "b", "c", "d", "ma10244_rel")]
 
@@ -178,7 +178,7 @@ def test_numbers_without_end_are_none(name: str) -> None:
     assert order_of_runs(name.format("9" * 5000))
 
 
-def test_runs_with_and_without_a_primary_key_are_told_apart() -> None:
+def test_runs_with_and_without_a_primary_key_are_distinguished() -> None:
     runs = ["x.pg110_o2.c8.pk1", "x.pg110_o2.c8.pk0", "x.pg174_o2.c8.pk0"]
 
     assert list(titles_of(runs).values()) == [

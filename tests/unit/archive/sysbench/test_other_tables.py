@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.archive.command import Slowdust, report, results, slowdust
+from slowdust.store.manifest import Fate
+from tests.unit.archive.command import Slowdust, mentions, report, results, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -97,11 +98,9 @@ def test_rates_by_number_of_clients_are_of_those_that_other_runs_had(
     (folder / "o.sum.rx.abs").write_text(rows + unknown)
     (folder / "o.sum.rx.rel").write_text(f"{block}\n1.50\t1.50\t1.50\t{RUN_B}\n")
     printed = slowdust("import", "sysbench", folder)
-    assert "o.sum.rx.abs: not used: 1 row of which nothing says at how many clients" in printed
-    assert (
-        f"differs from what it is made of: o.sum.rx.abs: hot-points.range100.pk1 of {RUN_A}, "
-        "4001 there, 4002 from" in printed
-    )
+    assert mentions(printed, "o.sum.rx.abs: not used: 1 row ", "clients")
+    block = f"{Fate.DIFFERS}: o.sum.rx.abs: hot-points.range100.pk1 of {RUN_A}"
+    assert mentions(printed, block, "4001", "4002")
     rates = {
         result["clients"]: (result["qps"], result["rqps"])
         for result in report(slowdust, "a")["results"]
@@ -121,8 +120,8 @@ def test_packed_run_directories_are_read(tmp_path: Path, slowdust: Slowdust) -> 
     for run in (RUN_A, RUN_B):
         with tarfile.open(folder / f"{run}.tar.gz", "w:gz") as archive:
             archive.add(tmp_path / "raw" / run, run)
-    sentence = "packed, and also there as a directory, which is used"
-    assert f"skipped: {RUN_A}.tar.gz: {sentence}" in slowdust("import", "sysbench", folder)
+    printed = slowdust("import", "sysbench", folder)
+    assert mentions(printed, f"skipped: {RUN_A}.tar.gz: packed", "directory")
     for path in [*folder.glob("*/*"), *(path for path in folder.iterdir() if path.is_dir())]:
         path.rmdir() if path.is_dir() else path.unlink()
     assert "skipped" not in slowdust("import", "sysbench", folder)
@@ -147,10 +146,10 @@ def test_a_packed_run_that_is_damaged_or_leads_elsewhere_is_one_line(
             archive.add(path, path.name)
     printed = slowdust("import", "sysbench", folder)
     assert "a: 2 contenders, 1 test, 2 results" in printed
-    assert "skipped: x.pg95.tar: packed, and there is no file in it" in printed
-    assert "skipped: logs.tar.gz: not a file of a run of sysbench" in printed
-    assert f"skipped: {RUN_B}.tar.gz: cannot be unpacked: " in printed
-    assert "skipped: x.pg96.tgz: the archive has an unsafe path: '../../elsewhere'" in printed
+    assert "skipped: x.pg95.tar: packed" in printed
+    assert "skipped: logs.tar.gz: " in printed
+    assert f"skipped: {RUN_B}.tar.gz: " in printed
+    assert mentions(printed, "skipped: x.pg96.tgz: ", "'../../elsewhere'")
     assert not list(tmp_path.parent.glob("elsewhere"))
 
 
@@ -163,7 +162,7 @@ def test_gigabytes_of_blanks_do_not_fill_the_memory(tmp_path: Path, slowdust: Sl
     printed = slowdust("import", "sysbench", folder)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert "sb.o.scan.range100.pk1.dop8.gz: it has more than 64 MB" in printed
+    assert mentions(printed, "sb.o.scan.range100.pk1.dop8.gz: ", "64 MB")
     assert peak < 200 << 20
 
 
@@ -208,4 +207,4 @@ def test_too_many_contenders_are_refused(tmp_path: Path, slowdust: Slowdust) -> 
     rates = "\t".join(["100"] * len(runs))
     (folder / "qps.abs.x.tsv").write_text(f"{columns}\n{rates}\thot-points_range=100\n")
     printed = slowdust("import", "sysbench", folder, "--clients", "8", code=2)
-    assert "'a' has 501 contenders: a report has at most 500" in printed
+    assert mentions(printed, "'a' has 501 contenders", "500")

@@ -26,7 +26,7 @@ def test_all_of_a_directory_share_what_may_be_unpacked(tmp_path: Path) -> None:
     assert len(list(Packed(place, left=150).open(visited))) == 2
     [problem] = visited.problems
     assert problem.path.name == "x.pg12.tar.gz"
-    assert problem.reason == "the archive unpacks to more than 30 bytes"
+    assert "30 bytes" in problem.reason
     assert len([*place.iterdir()]) == 2
 
 
@@ -38,4 +38,4 @@ def test_a_header_of_gigabytes_is_one_problem(tmp_path: Path) -> None:
     (tmp_path / "place").mkdir()
     assert list(Packed(tmp_path / "place").open(visited)) == []
     [problem] = visited.problems
-    assert problem.reason.startswith("cannot be unpacked: a header of 8,589,934,592 bytes")
+    assert "8,589,934,592 bytes" in problem.reason

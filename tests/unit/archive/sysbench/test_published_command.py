@@ -101,7 +101,7 @@ def test_counters_per_query(slowdust: Slowdust) -> None:
         assert f"{relative[row['counter']]:.3f}" == row["computed_rel_counter_per_query"]
 
 
-def test_relative_rates_are_those_of_the_posts(slowdust: Slowdust) -> None:
+def test_relative_rates_match_the_posts(slowdust: Slowdust) -> None:
     slowdust("import", "sysbench", RUNS / "apr25.c48.malloc", "--compat")
     actual = results_by_contender(slowdust, "apr25.c48.malloc")
     tests = (RUNS / "apr25.c48.malloc/25apr.c48.inno.conf/qps.rel.in.csv").read_text().split()

@@ -33,13 +33,13 @@ from tests.unit.archive.sysbench_files import Written
 
 def test_the_published_rule_counts_the_first_row_and_later_headers_as_samples() -> None:
     content = Written(seconds=60, switches=4000, cpu=40).vmstat().encode()
-    # 61 rows and four headers of which the first is dropped; since boot: 7 switches, 1 + 10%.
+    # 61 rows and four headers; the first row, since boot, is dropped: 7 switches, 1 + 10%.
     published, clean = Vmstat(64, 240_007.0, 2411.0), Vmstat(60, 240_000.0, 2400.0)
     assert read_vmstat(content) == Cpu(published, clean)
 
 
 @pytest.mark.parametrize("row", [" -2147483648 30", " 4000 -3", " 4000 30000"])
-def test_samples_with_impossible_numbers_are_left_out_and_counted(row: str) -> None:
+def test_samples_with_impossible_numbers_are_skipped_and_counted(row: str) -> None:
     content = Written(seconds=30, switches=4000, cpu=40).vmstat()
     assert " 4000 30" in content
     before, after = content.rsplit(" 4000 30", 1)
@@ -64,7 +64,7 @@ def test_rows_with_words_in_them_are_summed_without_these() -> None:
     assert actual.published == Vmstat(32, 29 * 4000.0 + 7, 30 * 40.0 + 11)
 
 
-def test_storage_is_that_of_the_lines_with_the_device() -> None:
+def test_storage_matches_the_lines_with_the_device() -> None:
     content = Written(seconds=10, writes=12.0).iostat().encode()
     actual = read_iostat(content, "md2")
     assert actual is not None
@@ -81,7 +81,7 @@ def test_a_device_is_a_part_of_a_line_as_in_the_published_rule() -> None:
     assert read_iostat(b"Device r/s\nmd2 1\n", "md2") is None
 
 
-def test_a_torn_line_of_iostat_is_left_out() -> None:
+def test_a_torn_line_of_iostat_is_skipped() -> None:
     content = Written(seconds=10).iostat().encode()
     assert read_iostat(content + b"md2 1.00 4.0", "md2") == read_iostat(content, "md2")
 
@@ -92,7 +92,7 @@ def test_an_array_is_the_busiest_device_before_its_members() -> None:
     assert busiest({}) is None
 
 
-def test_the_end_of_sysbench_is_found_behind_plans_that_look_like_it() -> None:
+def test_the_end_of_sysbench_is_found_after_plans_that_look_like_it() -> None:
     [actual] = read_output(Written(plans=5000, rate=1234.5).output().encode())
     assert (actual.queries, actual.table_size, actual.tables, actual.cpus) == (
         "1234.50",
@@ -145,14 +145,14 @@ def test_there_are_two_rates_of_scan() -> None:
         *((name, None) for name in ("archive", "march25", "dec256", "dop40")),
     ],
 )
-def test_the_era_is_told_by_a_name(name: str, rule: ScanRule | None) -> None:
+def test_the_era_is_reported_by_a_name(name: str, rule: ScanRule | None) -> None:
     assert rule_in_name(name) is rule
 
 
 @pytest.mark.parametrize(
     ("day", "rule"), [("2025-03-04", ScanRule.ALL_THREADS), ("2025-11-02", ScanRule.ONE_THREAD)]
 )
-def test_the_era_is_told_by_a_day(day: str, rule: ScanRule) -> None:
+def test_the_era_is_reported_by_a_day(day: str, rule: ScanRule) -> None:
     assert rule_of_day(day) is rule
 
 
@@ -161,7 +161,7 @@ def test_labels_of_tables_are_tests() -> None:
     assert parse_label("-> range queries, the others") is None
 
 
-def test_edited_lines_of_a_table_of_rates_are_left_out() -> None:
+def test_edited_lines_of_a_table_of_rates_are_skipped() -> None:
     lines = ["col-1 : a", "col-2 : b", "", "col-1\tcol-2", "10\t\tx_range=1", "-> range"]
     lines += ["7\t8\ty", "col-1\tcol-2\t-> range queries"]
     table, strange = read_tsv(lines)
@@ -193,7 +193,7 @@ def test_a_table_without_a_column_is_written_without_it() -> None:
         ("sb.perf.last.scan.range100.pk1", b"two\n", "not as it should be"),
     ],
 )
-def test_what_tells_nothing_says_why(
+def test_empty_answers_have_a_reason(
     tmp_path_factory: pytest.TempPathFactory, name: str, content: bytes, reason: str
 ) -> None:
     path = tmp_path_factory.mktemp("run") / name

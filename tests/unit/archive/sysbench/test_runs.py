@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.archive import files
 from slowdust.store.folder import Folder
-from tests.unit.archive.command import Slowdust, report, results, slowdust
+from tests.unit.archive.command import Slowdust, mentions, report, results, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, TABLE, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -57,7 +57,7 @@ def test_one_run_has_neither_interval_nor_verdict(
     assert new.keys().isdisjoint({"low", "high", "verdict"})
     assert new["notes"] == snapshot
     text = slowdust("report", "a")
-    assert "no verdict is possible" in text
+    assert "no verdict" in text
     assert "None" not in slowdust("report", "a", "--md")
 
 
@@ -66,8 +66,8 @@ def test_hardware_is_clean_unless_the_published_one_is_asked_for(
 ) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [NEW]})
     printed = slowdust("import", "sysbench", archive)
-    # 60 samples of 40% and 4,000 switches, published as 64 of which one is 11% and 7, three are 0.
-    assert "cpu/o 6.2% (6.2% to 6.2%) and cs/o 6.7% (6.7% to 6.7%) in 1 test, because" in printed
+    # 60 samples of 40% and 4,000 switches; published as 64, with one of 11% and 7 and three of 0.
+    assert mentions(printed, "cpu/o 6.2% (6.2% to 6.2%)", "cs/o 6.7% (6.7% to 6.7%)", "1 test")
     assert "left out: bus-cycles" in printed
     clean = results(slowdust, "a")["hot-points.range100", "10.23"]["per_op"]
     assert clean["host_cpu_us"] == pytest.approx(0.40 * 8 * 1e6 / 1000.5)
@@ -91,7 +91,7 @@ def test_published_numbers_are_not_said_to_be_higher_than_these(
     printed = slowdust("import", "sysbench", archive)
     assert "higher than published" not in printed
     assert all(
-        any(note.startswith("cpu/o and cs/o are the published ones") for note in result["notes"])
+        any(note.startswith("cpu/o and cs/o ") for note in result["notes"])
         for result in report(slowdust, "a")["results"]
     )
     both = {RUN_A: [Written(test="scan", rate=11.25)], RUN_B: [Written(test="scan", rate=13.75)]}
@@ -144,14 +144,11 @@ def test_another_clock_rate_is_said(tmp_path: Path, slowdust: Slowdust) -> None:
     assert any(note.startswith("clock rate down 11%") for note in notes)
 
 
-def test_a_rate_is_that_of_sb_met_where_sb_o_is_missing(tmp_path: Path, slowdust: Slowdust) -> None:
+def test_a_rate_matches_sb_met_where_sb_o_is_missing(tmp_path: Path, slowdust: Slowdust) -> None:
     bare = Written(rate=1100.75, without=frozenset({"o", "vm", "io", "ps", "r.qps"}))
     archive = write_archive(tmp_path / "a", {RUN_A: [OLD], RUN_B: [bare]})
     printed = slowdust("import", "sysbench", archive)
-    assert (
-        "sb.o is missing or useless: the rate is that of sb.met: 1 result, hot-points.range100"
-        in printed
-    )
+    assert mentions(printed, "sb.o ", "sb.met: 1 result, hot-points.range100")
     actual = results(slowdust, "a")
     old, bare_one = actual["hot-points.range100", "10.23"], actual["hot-points.range100", "17.4"]
     assert bare_one["qps"] == 1100.75
@@ -163,13 +160,13 @@ def test_a_rate_is_that_of_sb_met_where_sb_o_is_missing(tmp_path: Path, slowdust
     assert any("are the published ones" in note for note in old["notes"])
 
 
-def test_a_rate_is_that_of_the_rounded_one_where_there_is_no_other(
+def test_a_rate_matches_the_rounded_one_where_there_is_no_other(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     bare = Written(rate=1100.75, without=frozenset({"o", "vm", "io", "ps", "met"}))
     write_archive(tmp_path / "a", {RUN_A: [Written(test="point-query")], RUN_B: [bare]})
     printed = slowdust("import", "sysbench", tmp_path / "a")
-    assert "*.hot-points.range100.pk1: the number of clients is not known" in printed
+    assert mentions(printed, "*.hot-points.range100.pk1: ", "number of clients")
     slowdust("import", "sysbench", tmp_path / "a", "--clients", "8")
     assert results(slowdust, "a")["hot-points.range100", "17.4"]["qps"] == 1101
 
@@ -182,17 +179,17 @@ def test_rates_of_scan_in_different_units_are_not_compared(
     raw.extra["met"] = raw.met().replace("\t11.25", "\t125")
     archive = write_archive(tmp_path / "nov25", {RUN_A: [raw], RUN_B: [bare]})
     printed = slowdust("import", "sysbench", archive)
-    assert "published rates are of one thread, which reproduces the published rates" in printed
+    assert mentions(printed, "published rates are of one thread", "reproduces")
     actual = results(slowdust, "nov25")
     old, new = actual["scan.range100", "10.23"], actual["scan.range100", "17.4"]
     assert (old["qps"], old["unit"]) == (pytest.approx(675 / 60.01), "thousand rows/s")
     assert (new["qps"], new["unit"]) == snapshot
     assert new.keys().isdisjoint({"rqps", "per_op_relative", "counters_relative"})
-    assert any(note.startswith("not compared: thousand rows/s of one") for note in new["notes"])
+    assert any("thousand rows/s of one" in note for note in new["notes"])
     slowdust("import", "sysbench", archive, "--compat")
     assert results(slowdust, "nov25")["scan.range100", "17.4"]["rqps"] == 1
     printed = slowdust("import", "sysbench", archive, "--scan", "all-threads")
-    assert "published rates are of all threads, as asked for" in printed
+    assert "published rates are of all threads" in printed
 
 
 def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
@@ -214,7 +211,7 @@ def test_hardware_of_all_threads_is_not_divided_by_the_rate_of_one(
             (result["test"], result["clients"]): bool(result.get("per_op")) for result in several
         }
         notes = [note for result in several for note in result["notes"]]
-        expected = sum("and the rate that of one" in note for note in notes)
+        expected = sum("rate " in note and " one" in note for note in notes)
         assert expected == (0 if compat else 3)
     assert all(actual[True].values())
     assert {key for key, there in actual[False].items() if not there} == {
@@ -235,7 +232,7 @@ def test_counters_of_all_threads_are_not_divided_by_the_rate_of_one(
         archive = write_archive(tmp_path / name, dict(zip(runs, (entry, other), strict=True)))
         printed = slowdust("import", "sysbench", archive, "--scan", "one-thread")
         result = report(slowdust, name)["results"][1]
-        left_out = "counters per operation are left out: they are those of all threads" in printed
+        left_out = mentions(printed, "counters per operation ", "all threads")
         # The server of MySQL is one process, which worked for all threads; of Postgres perf
         # watched the process of one.
         assert left_out is (runs == of_all)
@@ -260,7 +257,7 @@ def test_two_processes_read_what_one_reads(
     assert json.loads(result.splitlines()[0])["qps"] == 1000.0
 
 
-def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
+def test_rates_of_several_numbers_of_clients_are_distinguished_by_their_order(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     bare = frozenset({"o", "vm", "io", "ps"})
@@ -277,7 +274,7 @@ def test_rates_of_several_numbers_of_clients_are_told_apart_by_their_order(
     assert expected == {1: (100.25, 1500), 8: (700.5, 9500)}
     # One rate for two numbers of clients, and counters of one of them, tell nothing.
     assert "1 rate for 2 numbers of clients" in printed
-    assert "perf.hw.hot-points.range100.pk1.1: of which of 2 numbers of clients it is" in printed
+    assert mentions(printed, "perf.hw.hot-points.range100.pk1.1: ", "2 numbers of clients")
 
 
 def test_tables_without_a_primary_key_are_another_test(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -329,9 +326,9 @@ def test_a_page_shows_only_what_an_archive_has(tmp_path: Path, slowdust: Slowdus
     slowdust("import", "sysbench", write_archive(tmp_path / "feb25", runs))
     slowdust("report", "feb25", "--html", "page.html")
     page = Path("page.html").read_text(encoding="utf-8").partition("<script>")[0]
-    assert "Archived runs of sysbench, one of each contender" in page
+    assert "Archived runs of sysbench" in page
     assert "8 CPUs" in page
-    for there in ("Response times are of transactions", "Relative rates", "thousands of rows"):
+    for there in ("of transactions", "Relative rates", "thousands of rows"):
         assert there in page, there
     for word in (
         "incarnation",
@@ -344,5 +341,5 @@ def test_a_page_shows_only_what_an_archive_has(tmp_path: Path, slowdust: Slowdus
     ):
         assert word not in page, word
     text = slowdust("report", "feb25", "--md")
-    assert "Response times are of transactions, rates of queries" in text
-    assert "An operation (o) is a query, in scan.range100 a thousand rows." in text
+    assert "of transactions" in text
+    assert mentions(text, "(o)", "scan.range100 ", "thousand rows")

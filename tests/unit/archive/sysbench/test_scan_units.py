@@ -1,4 +1,4 @@
-"""Rates of scan of two times in one directory: those of all threads, and those of one."""
+"""Rates of scan of two dates in one directory: of all threads, and of one thread."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.archive.command import Slowdust, results, slowdust
+from tests.unit.archive.command import Slowdust, mentions, results, slowdust
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -53,8 +53,8 @@ def test_the_rule_is_that_which_gives_the_rates_of_the_run(
         path.unlink()
     printed = slowdust("import", "sysbench", archive, "--compat")
     assert "differs" not in printed
-    assert f"of {RUN_A} are {OF_ALL}, which reproduces the published rates" in printed
-    assert f"of {RUN_B} are {OF_ONE}, which reproduces the published rates" in printed
+    assert mentions(printed, RUN_A, OF_ALL, "reproduces")
+    assert mentions(printed, RUN_B, OF_ONE, "reproduces")
     assert units(slowdust) == {"10.23": KILO, "17.4": KILO_OF_ONE}
     assert compared(slowdust) == {"10.23"}
     slowdust("report", "mix", "--classic", "classic")
@@ -73,8 +73,8 @@ def test_else_that_of_the_day_of_the_run(tmp_path: Path, slowdust: Slowdust) -> 
     }
     archive = write_archive(tmp_path / "mix", tests)
     printed = slowdust("import", "sysbench", archive)
-    assert f"of {RUN_A} are {OF_ALL}, by the date of the run" in printed
-    assert f"of {RUN_B} are {OF_ONE}, by the date of the run" in printed
+    assert mentions(printed, RUN_A, OF_ALL, "date of the run")
+    assert mentions(printed, RUN_B, OF_ONE, "date of the run")
     assert units(slowdust) == {"10.23": KILO, "17.4": KILO_OF_ONE}
     assert compared(slowdust) == {"10.23"}
 
@@ -92,23 +92,20 @@ def test_a_run_that_says_nothing_goes_with_the_others_unless_it_is_far_from_them
     }
     archive = write_archive(tmp_path / "nov25", tests)
     printed = slowdust("import", "sysbench", archive, "--name", "mix")
-    assert f"scan: published rates are {OF_ALL}, by the date of the run" in printed
+    assert mentions(printed, "scan: ", OF_ALL, "date of the run")
     assert units(slowdust) == {"10.23": KILO, "17.4": unit}
     assert units(slowdust, WARM) == {"17.4": unit}
-    expected = (
-        f"{SCAN}: {published} of {RUN_B} and 800 of {RUN_A} cannot both be {KILO}: not compared "
-        "(--scan says what they are)"
-    )
-    assert (expected in printed) is (unit == UNKNOWN)
+    rates = (f"{SCAN}: {published} of {RUN_B}", f"800 of {RUN_A}", KILO, "--scan")
+    assert mentions(printed, *rates) is (unit == UNKNOWN)
     assert ("17.4" in compared(slowdust)) is (unit != UNKNOWN)
     if unit == UNKNOWN:
         notes = results(slowdust, "mix")[SCAN, "17.4"]["notes"]
-        assert f"not compared: {UNKNOWN} here, {KILO} of the base" in notes
+        assert any(mentions(note, UNKNOWN, KILO) for note in notes)
     slowdust("import", "sysbench", archive, "--name", "mix", "--scan", "all-threads")
     assert "17.4" in compared(slowdust)
 
 
-def test_where_no_run_tells_they_are_compared_with_the_base(
+def test_where_no_run_reports_they_are_compared_with_the_base(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     tests = {
@@ -116,7 +113,7 @@ def test_where_no_run_tells_they_are_compared_with_the_base(
         for run, published in ((RUN_A, "112500"), (RUN_B, "2512"), (RUN_C, "97600"))
     }
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "mix", tests))
-    assert printed.count("cannot both be") == 1
+    assert printed.count("--scan") == 1
     assert units(slowdust) == {"10.23": KILO, "17.4": UNKNOWN, "17.5": KILO}
     assert compared(slowdust) == {"10.23", "17.5"}
 
@@ -137,7 +134,7 @@ def test_relative_rates_of_two_times_are_kept_and_not_compared(
     (tmp_path / "mix").mkdir()
     (tmp_path / "mix" / "qps.rel.tsv").write_text(text)
     printed = slowdust("import", "sysbench", tmp_path / "mix", "--clients", "40")
-    assert f"{SCAN}: 0.02 of {RUN_B} and 1 of {RUN_A} cannot both be relative to" in printed
+    assert mentions(printed, f"{SCAN}: 0.02 of {RUN_B}", f"1 of {RUN_A}", "relative to")
     assert compared(slowdust) == {"10.23"}
     slowdust("report", "mix", "--classic", "classic")
     assert Path("classic/qps.rel.tsv").read_text(encoding="utf-8") == text

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.command import Slowdust, mentions, report, slowdust
 from tests.unit.archive.sysbench_files import RATES, RUN_A, RUN_B, TABLE, Written, write_archive
 
 __all__ = ["slowdust"]
@@ -30,7 +30,7 @@ def test_tables_alone_are_an_experiment_of_what_they_have(
     }
     point, scan = actual["point-query.range100", "tc"], actual["scan.range100", "tc"]
     assert (point["qps"], point["rqps"], point["clients"]) == (1300, pytest.approx(1.3), 64)
-    # Nothing says how many CPUs there were: the time is that of all of them.
+    # The number of CPUs is unknown: the time is the sum over all of them.
     assert point["per_op"]["host_share_us"] == pytest.approx(2.0)
     assert "host_cpu_us" not in point["per_op"]
     assert point.keys().isdisjoint({"latency_us", "measured_s", "peak_rss_gb", "counters"})
@@ -52,8 +52,7 @@ def test_a_table_of_rates_alone_needs_the_number_of_clients(
     below.mkdir(parents=True)
     (below / "qps.abs.x.tsv").write_text(RATES)
     printed = slowdust("import", "sysbench", below, code=1)
-    reason = "the number of clients is not known (sb.met has it, or names: dop40, 40u): give"
-    assert f"qps.abs.x.tsv: {reason} --clients" in printed
+    assert mentions(printed, "qps.abs.x.tsv: ", "number of clients", "--clients")
     slowdust("import", "sysbench", below, "--clients", "4")
     assert clients_told(slowdust, "b") == {4}
 
@@ -67,20 +66,20 @@ def test_a_table_of_rates_alone_needs_the_number_of_clients(
         ("sb.40u", "", "qps.abs.pgo.dop4.prep1.tsv", "qps.abs.pgo.dop4.prep1.tsv"),
     ],
 )
-def test_names_tell_the_number_of_clients_where_nothing_else_does(
+def test_names_report_the_number_of_clients_where_nothing_else_does(
     *, tmp_path: Path, slowdust: Slowdust, given: str, below: str, table: str, source: str
 ) -> None:
     (tmp_path / given / below).mkdir(parents=True)
     (tmp_path / given / below / table).write_text(RATES)
     printed = slowdust("import", "sysbench", tmp_path / given, "--name", "a")
-    assert f"  4 clients, by the name of {source} (--clients overrides it)" in printed.splitlines()
+    assert mentions(printed, "  4 clients, by the name of ", source, "--clients")
     assert clients_told(slowdust, "a") == {4}
     printed = slowdust("import", "sysbench", tmp_path / given, "--name", "a", "--clients", "7")
     assert "by the name of" not in printed
     assert clients_told(slowdust, "a") == {7}
 
 
-def test_names_around_the_directory_that_was_given_tell_nothing(
+def test_names_around_the_directory_that_was_given_report_nothing(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     given = tmp_path / "nov25.4u" / "all" / "set"
@@ -88,15 +87,13 @@ def test_names_around_the_directory_that_was_given_tell_nothing(
     (given / "qps.abs.x.tsv").write_text(RATES)
     slowdust("import", "sysbench", given, code=1)
     printed = slowdust("import", "sysbench", given, "--clients", "4")
-    assert "of all threads, assumed: neither a published rate nor a date tells" in printed
+    assert "of all threads, assumed" in printed
     printed = slowdust("import", "sysbench", tmp_path / "nov25.4u", "--name", "x")
     assert "4 clients, by the name of the directory nov25.4u" in printed
-    assert (
-        "scan: published rates are of one thread, by the date of the directory nov25.4u" in printed
-    )
+    assert mentions(printed, "scan: ", "of one thread", "date of the directory nov25.4u")
 
 
-def test_a_directory_that_an_experiment_is_called_by_tells_something(
+def test_a_directory_that_an_experiment_is_called_by_reports_something(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     given = tmp_path / "nov25.set" / "dop4"
@@ -104,7 +101,7 @@ def test_a_directory_that_an_experiment_is_called_by_tells_something(
     (given / "qps.abs.x.tsv").write_text(RATES)
     printed = slowdust("import", "sysbench", given)
     assert printed.startswith("nov25.set-dop4: ")
-    assert "of one thread, by the date of the directory nov25.set" in printed
+    assert mentions(printed, "of one thread", "date of the directory nov25.set")
 
 
 def test_files_count_more_than_names(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -149,14 +146,14 @@ def test_a_load_of_a_table_has_the_clients_of_the_others(
     assert clients_told(slowdust, "a") == {8}
 
 
-def test_a_load_alone_has_the_clients_that_a_name_or_the_user_tells(
+def test_a_load_alone_has_the_clients_that_a_name_or_the_user_reports(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     (tmp_path / "a").mkdir()
     rows = ROW.format(rate=95000, run=RUN_A)
     (tmp_path / "a" / "o.met").write_text(f"{LOAD}\n{HEAD}{rows}")
     printed = slowdust("import", "sysbench", "a", code=1)
-    assert "o.met: the number of clients is not known" in printed
+    assert mentions(printed, "o.met: ", "number of clients")
     slowdust("import", "sysbench", "a", "--clients", "4")
     assert clients_told(slowdust, "a") == {4}
     (tmp_path / "a" / "o.met").rename(tmp_path / "a" / "o.met.dop16")
@@ -172,11 +169,11 @@ BARE = frozenset({"o", "vm", "io", "ps", "met"})
     ("others", "tables", "clients", "expected"),
     [
         ({RUN_B: Written(test="point-query.warm", dop=16)}, True, 16, None),
-        ({}, True, 4, "taken to be at 4 clients, one for each table"),
-        ({}, False, 8, "taken to be at 8 clients, like other tests, though it may be another"),
+        ({}, True, 4, "table"),
+        ({}, False, 8, "other tests"),
     ],
 )
-def test_rates_that_say_no_clients_are_those_of_other_runs_or_of_the_tables(
+def test_rates_that_say_no_clients_match_other_runs_or_of_the_tables(
     *,
     tmp_path: Path,
     slowdust: Slowdust,
@@ -192,10 +189,11 @@ def test_rates_that_say_no_clients_are_those_of_other_runs_or_of_the_tables(
     printed = slowdust("import", "sysbench", archive)
     actual = [result for result in report(slowdust, "a")["results"] if "warm" in result["test"]]
     assert {result["clients"] for result in actual} == {clients}
-    assert ("taken to be" in printed) == (expected is not None)
+    assert ("point-query.warm.range100: " in printed) == (expected is not None)
     if expected is not None:
-        assert f"  point-query.warm.range100: {expected}" in printed.splitlines()
-        assert f"point-query.warm.range100: {expected}" in report(slowdust, "a")["warnings"]
+        parts = ("point-query.warm.range100: ", f" {clients} clients", expected)
+        assert mentions(printed, *parts)
+        assert any(mentions(each, *parts) for each in report(slowdust, "a")["warnings"])
 
 
 def test_the_clients_of_a_load_are_not_those_of_a_test(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -207,7 +205,9 @@ def test_the_clients_of_a_load_are_not_those_of_a_test(tmp_path: Path, slowdust:
     assert actual["point-query.warm.range100"] == 4
 
 
-def test_a_table_of_hardware_tells_the_clients_of_rates(tmp_path: Path, slowdust: Slowdust) -> None:
+def test_a_table_of_hardware_reports_the_clients_of_rates(
+    tmp_path: Path, slowdust: Slowdust
+) -> None:
     warm = Written(test="point-query.warm", without=BARE)
     archive = write_archive(tmp_path / "a", {RUN_A: [warm, Written()]})
     rows = ROW.format(rate=900, run=RUN_B)
@@ -217,7 +217,7 @@ def test_a_table_of_hardware_tells_the_clients_of_rates(tmp_path: Path, slowdust
     assert actual == {("point-query.warm.range100", 2), ("hot-points.range100", 8)}
 
 
-def test_runs_without_a_number_of_clients_are_told_by_their_directory(
+def test_runs_without_a_number_of_clients_are_reported_by_their_directory(
     tmp_path: Path, slowdust: Slowdust
 ) -> None:
     bare = Written(without=frozenset({"o", "vm", "io", "ps", "met"}))
@@ -228,7 +228,7 @@ def test_runs_without_a_number_of_clients_are_told_by_their_directory(
 
 
 def test_a_table_is_of_one_number_of_clients(tmp_path: Path, slowdust: Slowdust) -> None:
-    """The number is that of most tests: one odd file gives the others no results."""
+    """Most tests decide the number: results at other numbers are skipped."""
     tests = [Written(test=test, rate=100.0) for test in ("delete", "insert", "update-index")]
     odd = Written(
         test="delete", rate=7.0, dop=99, without=frozenset({"r.qps", "r.rtavg", "r.rt95"})

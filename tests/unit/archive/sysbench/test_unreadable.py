@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.archive.command import Slowdust, report, slowdust
+from tests.unit.archive.command import Slowdust, mentions, report, slowdust
 from tests.unit.archive.insert_files import write_runs
 from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archive
 
@@ -37,7 +37,7 @@ def archive(tmp_path: Path, kind: str) -> Path:
 
 @pytest.fixture(autouse=True)
 def rest(archive: Path, kind: str, slowdust: Slowdust) -> Iterator[None]:
-    """The two runs are there in the end, whatever is wrong."""
+    """Both runs are imported in spite of other files."""
     yield
     contenders = {result["contender"] for result in report(slowdust, "a")["results"]}
     assert len(contenders) == 2
@@ -79,9 +79,9 @@ def test_an_unreadable_directory(
     (archive / "below" / useful(kind)).write_text("x")
     failing(os, "scandir", archive / "below", number)
     printed = slowdust("import", kind, archive)
-    expected = f"skipped: below: cannot be read: {os.strerror(number)}"
-    assert lines_about(printed, "below") == [expected]
-    assert expected in slowdust("show", "a")
+    [line] = lines_about(printed, "below")
+    assert mentions(line, "skipped: below: ", os.strerror(number))
+    assert line in slowdust("show", "a")
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO])
@@ -92,9 +92,8 @@ def test_an_unreadable_file(
     path.write_text("x")
     failing(Path, "open", path, number)
     printed = slowdust("import", kind, archive)
-    assert lines_about(printed, path.name) == [
-        f"skipped: {path.name}: cannot be read: {os.strerror(number)}"
-    ]
+    [line] = lines_about(printed, path.name)
+    assert mentions(line, f"skipped: {path.name}: ", os.strerror(number))
 
 
 def test_links_to_directories_are_not_followed(
@@ -107,8 +106,8 @@ def test_links_to_directories_are_not_followed(
     (archive / "below" / "other").symlink_to(elsewhere)
     printed = slowdust("import", kind, archive)
     for name in ("loop", "other"):
-        expected = f"skipped: below/{name}: a link to a directory, which is not followed"
-        assert lines_about(printed, name) == [expected]
+        [line] = lines_about(printed, name)
+        assert line.startswith(f"skipped: below/{name}: a link to a directory")
     assert useful(kind) not in printed
 
 
@@ -140,13 +139,14 @@ def _make_socket(path: Path) -> None:
     ],
     ids=["pipe", "socket", "device", "dangling link", "link to itself"],
 )
-def test_what_is_no_file_is_not_opened(
+def test_pipes_sockets_and_devices_are_not_opened(
     *, archive: Path, kind: str, slowdust: Slowdust, make: Callable[[Path], None]
 ) -> None:
     path = archive / useful(kind)
     make(path)
     printed = slowdust("import", kind, archive)
-    assert lines_about(printed, path.name) == [f"skipped: {path.name}: no regular file"]
+    [line] = lines_about(printed, path.name)
+    assert mentions(line, f"skipped: {path.name}: ", "regular file")
 
 
 def test_a_file_with_a_hole(archive: Path, kind: str, slowdust: Slowdust) -> None:
@@ -158,8 +158,8 @@ def test_a_file_with_a_hole(archive: Path, kind: str, slowdust: Slowdust) -> Non
         (archive / name).write_bytes(b"1\t2\n" + bytes(4096) + b"\n3\t4\n")
     printed = slowdust("import", kind, archive)
     for name in names:
-        expected = f"skipped: {name}: there are NUL bytes in it: a hole, or no text"
-        assert lines_about(printed, name) == [expected]
+        [line] = lines_about(printed, name)
+        assert mentions(line, f"skipped: {name}: ", "NUL bytes")
 
 
 def test_directories_in_each_other_are_read_to_a_limit(
@@ -167,4 +167,4 @@ def test_directories_in_each_other_are_read_to_a_limit(
 ) -> None:
     (archive / "/".join(["n"] * 300)).mkdir(parents=True)
     printed = slowdust("import", kind, archive)
-    assert printed.count("too many directories in each other: those below are not read") == 1
+    assert printed.count("too many directories") == 1

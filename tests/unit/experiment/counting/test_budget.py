@@ -1,4 +1,4 @@
-"""How much is counted in a time, and what is left out."""
+"""How much is counted in a budget, and what is skipped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes import callgrind_slices
 from slowdust.experiment.passes.callgrind_counts import REPEATS
-from slowdust.experiment.passes.callgrind_slices import SliceCounts, operations_of
+from slowdust.experiment.passes.callgrind_slices import SliceCounts, choose_operations
 from slowdust.experiment.passes.work_counts import LEAST, STARTS, CountBudget, advised, usual_budget
 from slowdust.experiment.plan import PlannedStep, plan
 from slowdust.experiment.spec.spec import parse_spec
@@ -72,13 +72,13 @@ def test_the_slowest_contender_says_how_many_operations_there_are(
     procedure = procedure_of(monkeypatch, both)
     for name, seconds in (("point-query", fast), ("scan", slow)):
         windows = procedure.windows_of(step_of(procedure, name))
-        assert windows.operations == operations_of(1e6 * seconds)
-    assert operations_of(1e6 * slow) < operations_of(1e6 * fast) / 10
+        assert windows.operations == choose_operations(1e6 * seconds)
+    assert choose_operations(1e6 * slow) < choose_operations(1e6 * fast) / 10
 
 
 @pytest.mark.parametrize(
     ("slow", "seconds", "operations", "repeats"),
-    [(0.001, 30.0, operations_of(1000.0), REPEATS), (0.1, 60.0, 1, REPEATS), (0.1, 20.0, 1, 1)],
+    [(0.001, 30.0, choose_operations(1000.0), REPEATS), (0.1, 60.0, 1, REPEATS), (0.1, 20.0, 1, 1)],
 )
 def test_one_operation_is_counted_if_that_is_what_fits(
     monkeypatch: pytest.MonkeyPatch, slow: float, seconds: float, operations: int, repeats: int
@@ -110,7 +110,7 @@ def test_as_many_tests_as_fit_are_counted() -> None:
     assert short.fitting(every, expected) == []
 
 
-def test_what_took_longer_than_expected_does_so_again() -> None:
+def test_late_builds_are_expected_to_be_late_again() -> None:
     clock = Clock()
     given = CountBudget(100.0, clock)
     given.note(expected=10.0, took=30.0)

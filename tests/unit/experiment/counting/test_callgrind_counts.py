@@ -19,7 +19,7 @@ from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.engine.loop import measure
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.callgrind_slices import SliceCounts
-from slowdust.experiment.passes.slices import method_of_slices
+from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.passes.work_counts import MOST_STARTS, STARTS, counted_steps
 from slowdust.experiment.spec.spec import parse_spec
 from slowdust.instances.programs import InstanceError
@@ -44,7 +44,7 @@ def machine_of() -> Machine:
 
 @dataclass
 class Outcome:
-    """What a count left behind."""
+    """The results of a count."""
 
     counted: dict[str, list[tuple[str, int]]]
     """Contender -> its tests and starts, as they came."""
@@ -58,7 +58,7 @@ def count(
 ) -> Outcome:
     spec = parse_spec({**KEYS, "count_budget": budget})
     with simulated(
-        machine, spec, tmp_path, lambda _: method_of_slices(spec), kept=timed
+        machine, spec, tmp_path, lambda _: make_slice_method(spec), kept=timed
     ) as experiment:
         journal = experiment.journal
         journal.manifest.counting = Counting(source="valgrind")
@@ -79,7 +79,7 @@ def after_each_start(*tests: str) -> list[tuple[str, int]]:
     return [(test, start) for start in range(1, STARTS + 1) for test in tests]
 
 
-def test_what_uses_up_rows_is_counted_last(tmp_path: Path) -> None:
+def test_tests_that_use_up_rows_are_counted_last(tmp_path: Path) -> None:
     steps = counted_steps(parse_spec(KEYS))
     assert tuple(step.test.name for step in steps) == ALL
     outcome = count(tmp_path, machine_of())
@@ -88,7 +88,7 @@ def test_what_uses_up_rows_is_counted_last(tmp_path: Path) -> None:
     assert not outcome.warnings
 
 
-def test_what_is_counted_is_not_counted_again(tmp_path: Path) -> None:
+def test_stored_counts_are_not_repeated(tmp_path: Path) -> None:
     first = count(tmp_path, machine_of())
     again = machine_of()
     assert count(tmp_path, again).counted == first.counted
@@ -108,7 +108,7 @@ def timed_slice(contender: str, test: str, failed: int = 0, cpu_s: float = 0.0) 
     )
 
 
-def test_what_there_is_no_time_for_is_left_out_and_named(tmp_path: Path) -> None:
+def test_tests_without_time_are_skipped_and_named(tmp_path: Path) -> None:
     timed = [timed_slice(name, "delete", cpu_s=1e5) for name in NAMES]
     outcome = count(tmp_path, machine_of(), budget=60.0, timed=timed)
     assert set(outcome.counted[BASE]) == set(after_each_start("point-query", "insert"))
@@ -118,7 +118,7 @@ def test_what_there_is_no_time_for_is_left_out_and_named(tmp_path: Path) -> None
     assert outcome.left_out.advised_s > 60.0
 
 
-def test_what_takes_longer_than_its_budget_is_cut_off(tmp_path: Path) -> None:
+def test_steps_longer_than_their_budget_are_cut_off(tmp_path: Path) -> None:
     machine = machine_of()
     ended = threading.Event()
 
@@ -138,14 +138,14 @@ def test_what_takes_longer_than_its_budget_is_cut_off(tmp_path: Path) -> None:
 
 
 def restless(machine: Machine) -> Machine:
-    """Let each start make inserts of one contender 10% dearer or cheaper."""
+    """Make inserts of one contender 10% dearer or cheaper from start to start."""
     machine.instructions = lambda contender, test, start: (
         10 + (-1) ** start if (contender, test) == (OTHER, "insert") else 10
     )
     return machine
 
 
-def test_what_starts_leave_undecided_is_counted_after_more(tmp_path: Path) -> None:
+def test_undecided_tests_are_counted_in_more_starts(tmp_path: Path) -> None:
     outcome = count(tmp_path, restless(machine_of()))
     more = [("insert", start) for start in range(STARTS + 1, MOST_STARTS + 1)]
     expected = after_each_start(*ALL) + more
@@ -165,18 +165,18 @@ def test_more_starts_are_bounded_in_time(tmp_path: Path) -> None:
     assert outcome.counted[OTHER][-1] == ("insert", STARTS + 1)
 
 
-def test_a_test_that_is_refused_is_left_out_alone(tmp_path: Path) -> None:
+def test_a_test_that_is_refused_is_skipped_alone(tmp_path: Path) -> None:
     machine = machine_of()
     machine.errors[OTHER, "insert"] = [REFUSED]
     outcome = count(tmp_path, machine)
     assert outcome.counted[BASE] == after_each_start(*ALL)
     assert outcome.counted[OTHER] == after_each_start("point-query", "delete")
     [warning] = outcome.warnings
-    assert warning.startswith(f"the work of insert of {OTHER} was not counted: ")
+    assert f" insert of {OTHER} " in warning
     assert "the query is refused" in warning
 
 
-def test_what_the_base_refuses_is_not_counted_in_vain(tmp_path: Path) -> None:
+def test_tests_that_the_base_refuses_are_not_counted(tmp_path: Path) -> None:
     machine = machine_of()
     machine.errors[BASE, "insert"] = [REFUSED]
     outcome = count(tmp_path, machine)
@@ -192,7 +192,7 @@ def test_a_server_that_fails_ends_its_count(tmp_path: Path, error: Exception) ->
     assert outcome.counted[BASE] == after_each_start(*ALL)
     assert outcome.counted[OTHER] == [("point-query", 1)]
     [warning] = outcome.warnings
-    assert warning.startswith(f"counting the work of {OTHER} failed: ")
+    assert OTHER in warning
     assert str(error) in warning
 
 
@@ -202,7 +202,8 @@ def test_without_the_base_nothing_is_counted(tmp_path: Path) -> None:
     machine.errors[BASE, "start"] = [None, InstanceError("it does not start")]
     outcome = count(tmp_path, machine)
     assert machine.starts.get(OTHER, 0) <= 2, "no second start under callgrind"
-    assert outcome.warnings[0] == f"counting the work of {BASE} failed: it does not start"
+    assert BASE in outcome.warnings[0]
+    assert "it does not start" in outcome.warnings[0]
 
 
 def test_a_failure_outside_of_the_servers_is_a_warning_too(
@@ -230,7 +231,7 @@ def test_a_test_that_failed_in_the_timed_part_is_not_counted(
     assert outcome.left_out is None, "that is for tests that time was lacking for"
 
 
-def test_a_test_whose_work_still_changes_is_told_once(tmp_path: Path) -> None:
+def test_a_test_whose_work_still_changes_is_reported_once(tmp_path: Path) -> None:
     machine = machine_of()
     dumped = dict.fromkeys(NAMES, 0)
 

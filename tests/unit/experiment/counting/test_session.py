@@ -13,37 +13,37 @@ import pytest
 from slowdust.benchmarks import benchmark
 from slowdust.errors import UsageError
 from slowdust.experiment.driver.process import Data
-from slowdust.experiment.local_lab import counting_of
+from slowdust.experiment.local_lab import choose_counting
 from slowdust.experiment.passes.callgrind_counts import (
     REPEATS,
     CountedSession,
     Repeat,
     Windows,
-    events_of,
-    trend_of,
+    compute_trend,
+    parse_events,
 )
 from slowdust.experiment.plan import PlannedStep
 from slowdust.experiment.spec.spec import parse_spec
+from slowdust.instances.callgrind import Callgrind
 from tests.unit.synthetic_contenders import ran
 
 if TYPE_CHECKING:
     from slowdust.experiment.contender import RunningContender
     from slowdust.experiment.driver.process import Driver
     from slowdust.experiment.driver.protocol import Ran, Stop
-    from slowdust.instances.callgrind import Callgrind
 
 HEADER = "version: 1\ncreator: callgrind-3.19.0\npid: 7\nthread: 1\n"
 SIMULATED = "Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw Bc Bcm Bi Bim sysCount sysTime"
 
 
-def test_what_was_not_simulated_is_absent() -> None:
+def test_unsimulated_events_are_absent() -> None:
     text = f"{HEADER}events: Ir sysCount sysTime\nsummary: 100 3 9\n"
-    assert events_of(text) == {"instructions": 100, "system_calls": 3}
+    assert parse_events(text) == {"instructions": 100, "system_calls": 3}
 
 
-def test_misses_are_those_of_reads_and_writes() -> None:
+def test_misses_match_reads_and_writes() -> None:
     text = f"{HEADER}events: {SIMULATED}\nsummary: 100 9 9 1 2 3 4 5 6 9 7 9 8 3 9\n"
-    assert events_of(text) == {
+    assert parse_events(text) == {
         "instructions": 100,
         "system_calls": 3,
         "simulated_i1_misses": 1,
@@ -59,7 +59,7 @@ class PretendedDriver:
     position = 0
 
     def open(self, *names: object, **facts: object) -> SimpleNamespace:
-        """Open nothing, of which no process of a server is known."""
+        """Open nothing: no process of a server is known."""
         return SimpleNamespace(server_processes=[])
 
     def close(self, name: str) -> None:
@@ -73,7 +73,7 @@ class PretendedDriver:
         return ran(1, 1.0, stop.positions)
 
 
-class WarmingServer:
+class WarmingServer(Callgrind):
     """Counts as callgrind does a server whose operations cost more while its cache fills."""
 
     def __init__(self, driver: PretendedDriver, warm_after: float) -> None:
@@ -81,18 +81,18 @@ class WarmingServer:
         self._warm_after = warm_after
         self._last = 0
 
-    def start(self, operation: Callable[[], object], thread: int) -> None:
+    def start(self, operation: Callable[[], object], thread: int = 0) -> None:
         """Begin to count."""
         del thread
         operation()
         self._last = self._driver.position
 
-    def stop(self, operation: Callable[[], object], thread: int) -> None:
+    def stop(self, operation: Callable[[], object], thread: int = 0) -> None:
         """Count no longer."""
         del thread
         operation()
 
-    def dump(self, operation: Callable[[], object], thread: int) -> str:
+    def dump(self, operation: Callable[[], object], thread: int = 0) -> str:
         """Return what the operations since the last call cost."""
         del thread
         operation()
@@ -115,7 +115,7 @@ def count_windows(test: str, warm_after: float, most: float = math.inf) -> tuple
     session = CountedSession(
         cast("Driver", driver), cast("RunningContender", contender), step_of(test), 1, 0
     )
-    callgrind = cast("Callgrind", WarmingServer(driver, warm_after))
+    callgrind = WarmingServer(driver, warm_after)
     data = Data(1, 1000, 1, "sbtest")
     return session.repeats(callgrind, data, Windows(100), most), driver.position
 
@@ -125,7 +125,7 @@ def test_a_server_that_reads_is_counted_when_it_is_warm() -> None:
     assert [repeat.run.own["instructions"] for repeat in warm] == [100_000] * REPEATS
     assert done < 2000
     warmed, done = count_windows("point-query", warm_after=10_000.0)
-    assert trend_of(warmed) == pytest.approx(0.0, abs=0.003)
+    assert compute_trend(warmed) == pytest.approx(0.0, abs=0.003)
     assert 9_000 < done < 18_000
     for repeat in warmed:
         assert repeat.run.own["instructions"] == pytest.approx(100_000, rel=0.05)
@@ -133,7 +133,7 @@ def test_a_server_that_reads_is_counted_when_it_is_warm() -> None:
 
 def test_a_server_that_never_becomes_level_is_counted_all_the_same() -> None:
     restless, done = count_windows("point-query", warm_after=60_000.0)
-    assert trend_of(restless) < -0.01
+    assert compute_trend(restless) < -0.01
     assert 15_000 < done < 25_000
     writing, done = count_windows("update-index", warm_after=60_000.0)
     assert len(writing) == REPEATS
@@ -155,5 +155,5 @@ def test_caches_are_not_simulated_without_valgrind() -> None:
     spec = parse_spec(
         {"name": "x", "contenders": ["mysql@9.7.4"], "count": "off", "simulate": True}
     )
-    with pytest.raises(UsageError, match="not with --count off"):
-        counting_of(spec)
+    with pytest.raises(UsageError, match="--count off"):
+        choose_counting(spec)

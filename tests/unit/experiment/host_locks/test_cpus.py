@@ -9,9 +9,10 @@ import threading
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
-from slowdust.experiment.cpus import check_cpus, format_cpus, keeping_to, parse_cpus, usable_cpus
+from slowdust.experiment.cpus import check_cpus, format_cpus, parse_cpus, running_on, usable_cpus
 
 
 @pytest.mark.parametrize(
@@ -22,8 +23,8 @@ def test_lists_are_read_as_linux_writes_them(text: str, cpus: list[int]) -> None
 
 
 @pytest.mark.parametrize("text", ["", "a", "1-", "-1", "3-2", "1,,2", "123456"])
-def test_what_is_no_list_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="no list of CPUs"):
+def test_malformed_lists_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="CPUs"):
         parse_cpus(text)
 
 
@@ -34,21 +35,19 @@ def test_lists_are_written_as_short_as_can_be() -> None:
 
 @pytest.fixture
 def host(tmp_path: Path) -> Path:
-    """Files of a host with CPUs up to 8000, of which 7000 and beyond are offline."""
+    """Files of a host with CPUs up to 8000; 7000 and beyond are offline."""
     (tmp_path / "present").write_text("0-8000\n")
     (tmp_path / "online").write_text("0-6999\n")
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("cpu", "reason"),
-    [(9000, "this host has no such CPU"), (7000, "it is offline"), (6999, "may not run on it")],
-)
+@pytest.mark.parametrize("cpu", [9000, 7000, 6999], ids=["absent", "offline", "not-allowed"])
 def test_cpu_that_cannot_be_used_is_refused_with_the_reason(
-    host: Path, cpu: int, reason: str
+    host: Path, cpu: int, snapshot: SnapshotAssertion
 ) -> None:
-    with pytest.raises(UsageError, match=f"CPU {cpu} cannot be used: .*{reason}"):
+    with pytest.raises(UsageError) as error:
         check_cpus([usable_cpus()[0], cpu], sys=host)
+    assert str(error.value) == snapshot
     check_cpus(usable_cpus(), sys=host)
 
 
@@ -66,7 +65,7 @@ def test_children_and_threads_keep_to_the_cpus_and_go_back() -> None:
     ready.wait()
     assert other.native_id is not None
     try:
-        with keeping_to([cpu]):
+        with running_on([cpu]):
             program = "import os; print(os.sched_getaffinity(0))"
             child = subprocess.run(
                 [sys.executable, "-c", program], capture_output=True, text=True, check=True

@@ -10,7 +10,7 @@ import pytest
 
 from slowdust.errors import SlowdustError
 from slowdust.experiment.cpus import usable_cpus
-from slowdust.experiment.host_locks import WhenBusy, disk_of, locked, writes
+from slowdust.experiment.host_locks import WhenBusy, find_disk, locked, writes
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.spec.spec import Spec, parse_spec
 from tests.unit.experiment.host_locks.holding import another_process_holds
@@ -33,7 +33,7 @@ def spec(**keys: object) -> Spec:
 
 
 class HolderThatEnds(PlainView):
-    """A view that ends the holder as soon as somebody waits for it."""
+    """A view that stops the holder as soon as another process waits for it."""
 
     def __init__(self, holder: subprocess.Popen[str]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def test_second_experiment_waits_and_says_for_whom(
         assert first.endswith(f"measures on CPU {LAST}")
     shown = capsys.readouterr().err
     assert shown.count("waiting") == 1, "a line each minute, not each look"
-    assert "so far (Ctrl-C ends it)" in shown
+    assert "Ctrl-C" in shown
     assert LAST in usable_cpus()
 
 
@@ -87,7 +87,7 @@ def test_other_cpus_are_free(claims: Path) -> None:
 
 
 def test_disk_is_claimed_by_experiments_that_write(claims: Path, data: Path) -> None:
-    disk = disk_of(data)
+    disk = find_disk(data)
     if disk is None:
         pytest.skip("the data root lies in memory")
     with another_process_holds(claims, f"disk-{disk}"):
@@ -101,7 +101,7 @@ def test_disk_is_claimed_by_experiments_that_write(claims: Path, data: Path) -> 
             pass
 
 
-def test_what_writes() -> None:
+def test_tests_that_write_are_known() -> None:
     assert not writes(spec())
     assert writes(spec(tests=["point-query", "update-index"]))
     assert writes(parse_spec({"name": "x", "contenders": ["postgres@17"], "benchmark": "insert"}))
@@ -111,7 +111,7 @@ def test_disk_in_memory_is_none() -> None:
     memory = Path("/dev/shm")
     if not memory.is_dir():
         pytest.skip("this host has no /dev/shm")
-    assert disk_of(memory) is None
+    assert find_disk(memory) is None
 
 
 def test_cpus_of_a_file_may_be_a_text_and_are_kept_in_order() -> None:

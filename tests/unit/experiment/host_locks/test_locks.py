@@ -55,7 +55,7 @@ def test_a_lock_of_all_that_is_never_free_is_an_error(
     holders_of("cpu-0")
     with (claims / "slowdust-all.lock").open("r+") as everything:
         fcntl.flock(everything, fcntl.LOCK_EX)
-        with pytest.raises(SlowdustError, match=r"has held slowdust-all\.lock in .*end it, or set"):
+        with pytest.raises(SlowdustError, match=r"slowdust-all\.lock"):
             holders_of("cpu-0")
         ending = threading.Timer(0.05, fcntl.flock, (everything, fcntl.LOCK_UN))
         monkeypatch.setattr(locks, "LONGEST_TURN", 10.0)
@@ -83,7 +83,7 @@ def test_lock_lasts_as_long_as_a_process_that_inherited_it() -> None:
     assert holders_of("cpu-0") == {}
 
 
-def test_files_are_open_to_all_users_whatever_the_umask(claims: Path) -> None:
+def test_files_are_readable_under_any_umask(claims: Path) -> None:
     umask = os.umask(0o077)
     try:
         assert holders_of("cpu-0") == {}
@@ -106,7 +106,7 @@ def test_link_in_place_of_a_lock_is_refused(claims: Path, tmp_path: Path) -> Non
 def test_pipe_in_place_of_a_lock_is_refused(claims: Path) -> None:
     claims.mkdir()
     os.mkfifo(claims / "slowdust-all.lock")
-    with pytest.raises(SlowdustError, match="not a regular file"):
+    with pytest.raises(SlowdustError, match="regular file"):
         holders_of("cpu-0")
 
 
@@ -115,7 +115,7 @@ def test_file_with_a_second_name_is_refused(claims: Path) -> None:
     precious = claims / "precious"
     precious.write_text("kept")
     os.link(precious, claims / "slowdust-cpu-0.lock")
-    with pytest.raises(SlowdustError, match="not a regular file of one name"):
+    with pytest.raises(SlowdustError, match="regular file"):
         holders_of("cpu-0")
     assert precious.read_text() == "kept"
 
@@ -134,9 +134,10 @@ def test_text_of_another_user_cannot_steer_the_terminal(claims: Path) -> None:
         assert holders_of("cpu-0") == {"cpu-0": None}
 
 
-def test_holder_in_another_container_is_told_as_such() -> None:
+def test_holder_in_another_container_is_reported_as_such() -> None:
     there = Holder(experiment="x", pid=7, pid_namespace=1, user="root", since=0.0)
-    assert "process 7 of root in another container" in str(there)
+    assert "7 of root" in str(there)
+    assert "container" in str(there)
 
 
 def test_directory_is_one_that_all_users_can_write_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,8 @@ from slowdust.experiment.passes.waits import (
     seen_in_samples,
     waits_between,
 )
-from slowdust.store.waits import Wait, WaitKind, WaitPlace, WaitWindow
+from slowdust.store.count import WindowPlace
+from slowdust.store.waits import Wait, WaitKind, WaitWindow
 
 
 def total(event: str, us: float, times: int) -> Wait:
@@ -28,7 +29,7 @@ def session(
     return SessionSample(at=1.0, process=process, event=event, kind=kind, blockers=blockers)
 
 
-def test_totals_are_those_of_the_window() -> None:
+def test_totals_match_the_window() -> None:
     before = [total("a", 10.0, 1), total("b", 5.0, 1)]
     after = [total("a", 30.0, 5), total("b", 5.0, 1), total("new", 2.0, 1)]
     assert waits_between(before, after) == [total("a", 20.0, 4), total("new", 2.0, 1)]
@@ -93,7 +94,7 @@ def observe_by(driver: Refusing, warnings: list[str]) -> WaitWindow:
         instance=server,
         refuse_fatal_errors=lambda *_: None,
     )
-    place = WaitPlace(
+    place = WindowPlace(
         benchmark="micro", test="scan", clients=1, contender="c", incarnation=1, repeat=0
     )
     ran: Any = SimpleNamespace(operations=7, seconds=0.5, errors={})
@@ -107,9 +108,9 @@ def test_a_server_that_does_not_know_the_question_is_warned_of() -> None:
     window = observe_by(Refusing("server"), warnings)
     assert (window.operations, window.sources, window.waits) == (7, [], [])
     assert (window.syncs, window.sessions) == (None, None)
-    assert set(warnings) == {
-        "c does not tell all that its sessions wait for: server error: no such table"
-    }
+    [warning] = set(warnings)
+    assert warning.startswith("c ")
+    assert warning.endswith("no such table")
 
 
 def test_a_server_that_is_gone_is_not() -> None:

@@ -57,7 +57,7 @@ def test_work_and_metrics_are_costs_as_they_are() -> None:
     assert log_of(both, "p99")[0] == pytest.approx(math.log(1.3))
 
 
-def test_what_was_not_measured_is_no_evidence() -> None:
+def test_unmeasured_values_are_no_evidence() -> None:
     bare = a_result("b", rqps=1.0)
     assert log_ratio_of(bare, "work") is None
     assert log_ratio_of(bare, "p99") is None
@@ -163,7 +163,7 @@ def refuses(experiment: Experiment, *, by_option: bool) -> None:
 
 
 @pytest.mark.parametrize("by_option", [True, False])
-def test_a_candidate_that_refuses_the_settings_is_left_out(
+def test_a_candidate_that_refuses_the_settings_is_skipped(
     tmp_path: Path, *, by_option: bool
 ) -> None:
     lab = SimulatedLab(
@@ -174,7 +174,7 @@ def test_a_candidate_that_refuses_the_settings_is_left_out(
     assert found.skipped[name] == "it has no setting 'jit'"
 
 
-def test_a_candidate_that_cannot_be_built_is_left_out(tmp_path: Path) -> None:
+def test_a_candidate_that_cannot_be_built_is_skipped(tmp_path: Path) -> None:
     error = SlowdustError("it does not compile\nat all")
     lab = SimulatedLab(CHANGED, unavailable={CANDIDATES[CHANGE]: error})
     outcome = run(tmp_path, lab)
@@ -191,7 +191,7 @@ def test_a_candidate_on_which_the_test_fails_is_unfit(tmp_path: Path, failing: i
 
     lab = SimulatedLab(CHANGED, spoil=spoil)
     if failing in (0, LAST):
-        with pytest.raises(SlowdustError, match="an end of the range, cannot be measured"):
+        with pytest.raises(SlowdustError, match=" end of the range"):
             run(tmp_path, lab)
     else:
         [reason] = run(tmp_path, lab).skipped.values()

@@ -12,7 +12,7 @@ from slowdust.studies.bisect.posterior import MeasuredRatio, beliefs
 
 DRIFT = 0.0025
 CHANGES = {DRIFT: 0.0, 0.08: 0.87, 0.4: 0.07, 1.6: 0.04, 6.4: 0.02}
-"""Scale -> share of the changes; the first one is that of no change."""
+"""Scale -> share of the changes; the first one has no change."""
 ERRORS = {0.0: 0.98, 0.1: 0.019, 0.8: 0.001}
 """Scale of a measurement's error beyond its own -> share of the measurements."""
 

@@ -73,7 +73,7 @@ class DrawnLaboratory:
 
 
 def nights_of(costs: Sequence[float], metric: str = "work") -> list[Night]:
-    """Return nights of one test without noise, each beside the subject of the one before."""
+    """Return nights of one test without noise, each compared with the night before."""
     nights = []
     for number, log in enumerate(costs, start=1):
         good = subject(number - 1) if number > 1 else None

@@ -13,7 +13,7 @@ from slowdust.studies.watch.decision import RULES, Finding, Point, Shift, find, 
 
 
 def points(values: Sequence[float], hosts: Sequence[str] | None = None) -> list[Point]:
-    """Return nights 1, 2, ...: each beside the subject of the night before."""
+    """Return nights 1, 2, ...: each compared with the subject of the night before."""
     return [
         Point(
             night=number,
@@ -67,7 +67,7 @@ def test_another_host_is_no_change() -> None:
     assert find(points(values, hosts), [], 0.003, RULES[TIME]) is None
 
 
-def test_beside_the_last_good_a_change_is_seen_on_another_host() -> None:
+def test_compared_with_the_last_good_a_change_is_seen_on_another_host() -> None:
     before = points(noise(10, 0.002))
     on_another = [
         Point(night, "b", 0.08, 0.001, direct=0.03, direct_error=0.001, good=10)
@@ -78,7 +78,7 @@ def test_beside_the_last_good_a_change_is_seen_on_another_host() -> None:
     assert finding.log == pytest.approx(0.03, abs=0.001)
 
 
-def test_what_was_found_before_is_not_found_again() -> None:
+def test_known_changes_are_not_found_again() -> None:
     values = [*noise(10, 0.002), *[v + 0.05 for v in noise(8, 0.002, seed=1)]]
     known = [Shift(night=11, log=0.05, error=0.001)]
     finding = find(points(values), known, 0.003, RULES[TIME])
@@ -92,7 +92,7 @@ def test_a_subject_that_is_measured_again_is_no_change() -> None:
     assert finding.night == 5, "if anything has changed, then with the night before"
 
 
-def test_the_scale_is_that_of_the_nights_and_not_of_a_change() -> None:
+def test_the_scale_comes_from_the_nights_and_not_from_a_change() -> None:
     steady = points(noise(40, 0.01))
     changed = points([v + (0.2 if place > 20 else 0) for place, v in enumerate(noise(40, 0.01))])
     for scale in scales([steady, changed], RULES[TIME]):

@@ -1,4 +1,4 @@
-"""Hooks read an event once; one that fails is told again in the next night."""
+"""Hooks get an event once; a hook that fails gets it again in the next night."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.watch import words
@@ -26,7 +27,7 @@ POSTED = Delivery(event=Event.REGRESSION, night=6, changes=[1], pending=[Channel
 
 
 class Told:
-    """What hooks were told of the sixth night, and the warnings."""
+    """The events that hooks got in the sixth night, and the warnings."""
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
@@ -64,23 +65,25 @@ def test_no_shell_reads_the_command(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "complaint"),
+    ("command", "value"),
     [
-        ("false", "false failed with code 1"),
-        ("ls no_such_file", "No such file"),
-        ("no_such_program", "cannot run no_such_program"),
-        ("sleep 30", "took longer than 0.3s"),
+        ("false", "code 1"),
+        ("ls no_such_file", "no_such_file"),
+        ("no_such_program", "no_such_program"),
+        ("sleep 30", "0.3s"),
     ],
 )
-def test_a_hook_that_fails_is_told_again(tmp_path: Path, command: str, complaint: str) -> None:
+def test_a_hook_that_fails_runs_again_in_the_next_night(
+    tmp_path: Path, command: str, value: str
+) -> None:
     told = Told(a_watch(tmp_path, RELEASES + f"on_regression = '{command}'\n"))
     assert told(EVENT, time_limit=0.3 if "sleep" in command else 60.0) == [EVENT]
     (warning,) = told.warnings
-    assert complaint in warning
-    assert "told again in the next night" in warning
+    assert value in warning
+    assert "next night" in warning
 
 
-def test_what_a_hook_leaves_running_holds_nothing_up(tmp_path: Path) -> None:
+def test_background_processes_of_a_hook_block_nothing(tmp_path: Path) -> None:
     told = Told(a_watch(tmp_path, RELEASES + "on_regression = \"sh -c 'sleep 20 & exit 0'\"\n"))
     begun = time.monotonic()
     assert told(EVENT) == []
@@ -106,7 +109,7 @@ def test_a_command_that_bisects_runs_as_it_is_printed(tmp_path: Path) -> None:
     )
 
 
-def test_a_hook_that_left_the_file_is_told_no_more(tmp_path: Path) -> None:
+def test_a_hook_that_left_the_file_gets_no_more_events(tmp_path: Path) -> None:
     assert Told(a_watch(tmp_path))(EVENT, POSTED) == []
 
 
@@ -138,7 +141,7 @@ def address() -> Iterator[tuple[str, list[bytes]]]:
         server.shutdown()
 
 
-def test_an_address_may_be_in_a_variable_and_is_never_told(
+def test_an_address_may_be_in_a_variable_and_is_never_printed(
     tmp_path: Path, address: tuple[str, list[bytes]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, bodies = address
@@ -178,17 +181,19 @@ def test_user_and_password_of_an_address_are_sent(
 
 
 @pytest.mark.parametrize(
-    ("command", "complaint"),
+    "command",
     [
-        ("sh -c 'exit 3' pencil", "sh failed with code 3"),
-        ("no_such_program --token pencil", "cannot run no_such_program"),
-        ("TOKEN=pencil tee", "cannot run TOKEN"),
-        ("sh -c 'echo at https://ann:pencil@host/x >&2; exit 1'", "at https://***"),
+        "sh -c 'exit 3' pencil",
+        "no_such_program --token pencil",
+        "TOKEN=pencil tee",
+        "sh -c 'echo at https://ann:pencil@host/x >&2; exit 1'",
     ],
 )
-def test_arguments_of_a_hook_are_not_told(tmp_path: Path, command: str, complaint: str) -> None:
+def test_arguments_of_a_hook_are_not_printed(
+    tmp_path: Path, command: str, snapshot: SnapshotAssertion
+) -> None:
     told = Told(a_watch(tmp_path, RELEASES + f'on_regression = "{command}"\n'))
     assert told(EVENT, time_limit=5.0) == [EVENT]
     (warning,) = told.warnings
-    assert complaint in warning
+    assert warning == snapshot
     assert "pencil" not in warning

@@ -1,4 +1,4 @@
-"""Tests that fail in a night are told, and the night has failed where no other is left."""
+"""Tests that fail in a night are reported; the night fails if all of them do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slowdust.store.slice import Slice
 from slowdust.studies.candidates import Candidate
 from slowdust.studies.engine import carry_out
 from slowdust.studies.watch.series import Night, Tonight
-from slowdust.studies.watch.study import night_of, order_of
+from slowdust.studies.watch.study import plan_experiment, record_night
 from tests.unit.studies.watch.synthetic_watch import RELEASES, a_watch
 from tests.unit.synthetic import fails
 from tests.unit.synthetic_lab import SimulatedLab
@@ -36,7 +36,7 @@ NightOf = Callable[[str, Callable[[Slice], None]], Night]
 
 @pytest.fixture
 def night(tmp_path: Path) -> NightOf:
-    """A function that measures a night of tests, of which point-query fails on the subject."""
+    """A function that measures a night of tests; point-query fails on the subject."""
 
     def measure(tests: str, spoil: Callable[[Slice], None]) -> Night:
         def spoil_subject(record: Slice) -> None:
@@ -44,9 +44,9 @@ def night(tmp_path: Path) -> NightOf:
                 spoil(record)
 
         watch = a_watch(tmp_path, RELEASES.replace('["point-query"]', tests))
-        order = order_of(watch, TONIGHT)
+        order = plan_experiment(watch, TONIGHT)
         found = carry_out(order, SimulatedLab(spoil=spoil_subject), tmp_path)
-        return night_of(watch, TONIGHT, found)
+        return record_night(watch, TONIGHT, found)
 
     return measure
 
@@ -55,7 +55,7 @@ def night(tmp_path: Path) -> NightOf:
     ("spoil", "wholly", "words"),
     [(fails, True, "22012 division by zero."), (deadlocks, False, "(10%), 40P01.")],
 )
-def test_a_test_that_fails_is_told_and_the_others_are_compared(
+def test_a_test_that_fails_is_reported_and_the_others_are_compared(
     night: NightOf,
     spoil: Callable[[Slice], None],
     words: str,

@@ -71,7 +71,7 @@ def calls(tmp_path: Path) -> Calls:
     return Calls(tmp_path, DrawnLaboratory(level, noise=0.0005, metric="work"))
 
 
-def test_every_release_has_its_night_beside_the_last_good_one(calls: Calls) -> None:
+def test_every_release_has_its_night_compared_with_the_last_good_one(calls: Calls) -> None:
     for _ in range(4):
         calls()
     assert [each.subject.name for each in calls.laboratory.measured] == VERSIONS[:4]
@@ -80,7 +80,7 @@ def test_every_release_has_its_night_beside_the_last_good_one(calls: Calls) -> N
     assert len(read_nights(calls.folder)) == 4
 
 
-def test_a_regression_is_raised_once_and_its_end_is_told(calls: Calls) -> None:
+def test_a_regression_opens_one_alarm_and_its_end_is_reported(calls: Calls) -> None:
     calls(), calls()
     outcome = calls()
     (raised,) = outcome.judgement.raised
@@ -89,13 +89,13 @@ def test_a_regression_is_raised_once_and_its_end_is_told(calls: Calls) -> None:
         "15.3",
         "15.4",
     )
-    assert outcome.untold == [raised]
-    raised.told = True
+    assert outcome.unreported == [raised]
+    raised.reported = True
     write_state(calls.folder, outcome.state)
 
     outcome = calls()
     assert not outcome.judgement.raised
-    assert outcome.untold == []
+    assert outcome.unreported == []
     assert [change.fate for change in outcome.state.alarms] == [Fate.OPEN]
     outcome = calls()
     assert [change.test for change in outcome.judgement.gone] == ["point-query"]
@@ -129,7 +129,7 @@ def test_a_release_that_cannot_be_built_is_passed_over(calls: Calls) -> None:
     assert (last.subject.name, last.good.name if last.good else None) == ("15.4", "15.1")
 
 
-def test_a_night_that_was_stopped_goes_on_with_its_subject(
+def test_a_night_that_was_stopped_resumes_with_its_subject(
     calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(tonight: Tonight) -> None:
@@ -150,7 +150,7 @@ def test_a_night_that_was_stopped_goes_on_with_its_subject(
     assert read_tonight(calls.folder) is None
 
 
-def test_a_night_that_never_began_is_planned_anew(
+def test_a_night_that_never_began_is_planned_again(
     calls: Calls, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The commit may be gone by then, and the file mended."""
@@ -169,7 +169,7 @@ def test_a_night_that_never_began_is_planned_anew(
     assert measured.base == "postgres@15.1"
 
 
-def test_what_failed_is_tried_once_more_while_nothing_is_new(tmp_path: Path) -> None:
+def test_failures_are_retried_once_while_nothing_is_new(tmp_path: Path) -> None:
     text = RELEASES.replace("each = true", "")
     laboratory = DrawnLaboratory(level, noise=0.0005, metric="work")
     laboratory.fails = {"15.6"}
@@ -182,7 +182,7 @@ def test_nights_of_another_dbms_or_config_are_no_past(calls: Calls) -> None:
     calls()
     for releases in ("sqlite@3.24.0..3.50.2", "postgres@15.0..15.6:small"):
         calls.watch = a_watch(calls.folder, RELEASES.replace("postgres@15.0..15.6", releases))
-        with pytest.raises(UsageError, match=r"name: the watch 'w' has nights of postgres@15\.1"):
+        with pytest.raises(UsageError, match=r"earlier nights of 'w' measured postgres@15\.1"):
             calls()
 
 
@@ -207,7 +207,7 @@ def test_a_night_without_its_judgement_is_judged_by_the_next_call(calls: Calls) 
     calls()
     write_state(calls.folder, before)  # as if it was killed between the night and its judgement
     outcome = calls()
-    assert [change.subject.name for change in outcome.untold] == ["15.4"]
+    assert [change.subject.name for change in outcome.unreported] == ["15.4"]
     assert [each.subject.name for each in calls.laboratory.measured] == VERSIONS[:4]
 
 

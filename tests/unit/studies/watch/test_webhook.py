@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
 from tests.unit.studies.watch.synthetic_watch import RELEASES, a_watch
@@ -29,9 +30,9 @@ def with_webhook(folder: Path, address: str, more: str = "") -> bool:
         "http://ann:pencil@localhost/x",
     ],
 )
-def test_what_nobody_else_can_read_needs_no_consent(tmp_path: Path, address: str) -> None:
+def test_private_files_need_no_consent(tmp_path: Path, address: str) -> None:
     assert not with_webhook(tmp_path, address)
-    with pytest.raises(UsageError, match=r"webhook_insecure: no webhook is plain http"):
+    with pytest.raises(UsageError, match="webhook_insecure: "):
         with_webhook(tmp_path, address, "webhook_insecure = true\n")
 
 
@@ -62,35 +63,37 @@ def test_plain_http_to_another_machine_needs_consent(
 
 
 @pytest.mark.parametrize(
-    ("address", "complaint"),
+    "address",
     [
-        ("hooks.example/pencil", "this is no address: it does not begin with a scheme"),
-        ("ftp://ann:pencil@h", "begins with neither https:// nor http://"),
-        ("https://", "it has no host"),
-        ("https:///pencil", "it has no host"),
-        ("https://ann:pencil@:8080/", "it has no host"),
-        ("https://h:pencil/", "after the user it has to have HOST or HOST:PORT"),
-        ("https://ann:pen/cil@h/", "it has an '@' after '/', '?' or '#': write %40"),
-        ("https://ann:5433/pencil@h/", "it has an '@' after '/', '?' or '#': write %40"),
-        ("https://ann:pencil@h/x@y", "it has an '@' after '/', '?' or '#': write %40"),
-        ("https://ann%3Apencil@h/", "a user cannot have ':'"),
-        ("https://ann:pencil%FF@h/", "the password is not UTF-8"),
-        ("https://h/pen cil", "has to be percent-encoded"),
-        ("https://[pencil/", "after the user it has to have HOST or HOST:PORT"),
-        ("$PENCIL_URL", "the environment variable PENCIL_URL is not set"),
+        "hooks.example/pencil",
+        "ftp://ann:pencil@h",
+        "https://",
+        "https:///pencil",
+        "https://ann:pencil@:8080/",
+        "https://h:pencil/",
+        "https://ann:pen/cil@h/",
+        "https://ann:5433/pencil@h/",
+        "https://ann:pencil@h/x@y",
+        "https://ann%3Apencil@h/",
+        "https://ann:pencil%FF@h/",
+        "https://h/pen cil",
+        "https://[pencil/",
+        "$PENCIL_URL",
     ],
 )
-def test_wrong_addresses_are_not_told(tmp_path: Path, address: str, complaint: str) -> None:
+def test_wrong_addresses_are_not_printed(
+    tmp_path: Path, address: str, snapshot: SnapshotAssertion
+) -> None:
     with pytest.raises(UsageError) as refused:
         with_webhook(tmp_path, address)
-    assert complaint in str(refused.value)
+    assert str(refused.value) == snapshot
     assert "pencil" not in str(refused.value)
     assert "cil" not in str(refused.value)
 
 
-def test_other_kinds_of_values_are_not_told(tmp_path: Path) -> None:
+def test_other_kinds_of_values_are_not_reported(tmp_path: Path) -> None:
     for value in ('["https://h/pencil"]', "17", '{ url = "pencil" }', "https://h/pencil"):
-        with pytest.raises(UsageError, match=r"webhook: .* in quotes") as refused:
+        with pytest.raises(UsageError, match=r"webhook: .*quotes") as refused:
             a_watch(tmp_path, RELEASES + f"webhook = {value}\n")
         assert "pencil" not in str(refused.value)
 

@@ -6,7 +6,7 @@ use super::*;
 use crate::client::gate::WakePolicy;
 use crate::wire::{self, Request};
 
-/// The keys of a table; it answers the only query that a deleter sends beside its statements.
+/// The keys of a table; it answers the only query that a deleter sends besides its statements.
 struct Keys(BTreeSet<u64>);
 
 impl TextQueries for Keys {
@@ -29,7 +29,7 @@ struct Deleter {
 }
 
 impl Deleter {
-    /// Make a deleter of `owed` rows, ten a statement, from key `head` on.
+    /// Create a deleter of `owed` rows, ten per statement, from key `head` on.
     fn new(keys: impl IntoIterator<Item = u64>, head: u64, owed: u64) -> Self {
         let keys: BTreeSet<u64> = keys.into_iter().collect();
         let last = keys.last().copied().unwrap_or(0);
@@ -114,7 +114,7 @@ fn rows_that_came_behind_the_head_are_deleted_too() {
 fn keys_of_a_statement_that_failed_are_deleted_next() {
     let mut deleter = Deleter::new(1..=100, 1, 20);
     deleter.deletes.compose(0, &mut deleter.operation);
-    // No reply that counts: the operation is given up, and another one begins.
+    // The reply has no row count: the operation is abandoned, and another one begins.
     assert_eq!((deleter.delete(), deleter.delete()), (Ok(1), Ok(1)));
     assert_eq!(deleter.keys.0.first(), Some(&21));
 }

@@ -1,8 +1,8 @@
-"""Restarts that move the tests of a contender together.
+"""Common shifts: restarts, or hosts, that move all tests of a contender in one direction.
 
-A restart may move a test by itself (its plan's memory layout) or all tests of a server (its page
-tables, its place on the host). What other tests say about restarts is worth less the more the
-latter is so: if all move together, eight tests are eight readings of one draw.
+A restart may move a single test (through its plan's memory layout) or all tests of a server
+(through its page tables or its place on the host). The more common the latter, the less other tests
+say about restarts: if all tests move together, eight tests are eight readings of one draw.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from slowdust.stats.location import FloatArray
 from slowdust.stats.relative import Estimate
 
 FEWEST_TESTS = 4
-"""Fewest tests of which one can say that a restart moved them all."""
+"""Fewest tests for a common shift."""
 SURE = 0.99
-"""Confidence at which a restart is said to have moved all tests, over all restarts together."""
+"""Confidence of a common shift, over all restarts together."""
 LIKE_MINDED = 0.9
 """Least share of the tests that moved in the same direction."""
 CHANCE = 0.05
-"""Probability with which chance alone names any host of an experiment, in single tests."""
+"""Probability that chance alone names any host of an experiment as an outlier in single tests."""
 
 
 @dataclass(frozen=True)
-class CommonMove:
+class CommonShift:
     """A restart that moved all tests of a contender."""
 
     contender: str
     incarnation: int
     others: tuple[int, ...]
-    """Incarnations that it is compared with; with one of them, either may be the odd one."""
+    """Starts that it is compared with; if there is only one, either may be the odd one."""
     ratio: float
-    """rqps in the incarnation / in the others, mean over the tests."""
+    """rqps in this start / in the others, mean over the tests."""
     tests: int
 
 
 def independent_share(mean: FloatArray, present: FloatArray, contender: Sequence[str]) -> float:
-    """Return what another cell says about restarts, as a share of what it would independently say.
+    """Return the information of another cell about restarts, relative to an independent cell's.
 
-    `mean` has the cells' locations by incarnation, shape (cells, incarnations), of which `present`
-    has those that exist. A cell's deviations from its own mean are a vector; the directions of
-    n independent ones have a mean whose square is 1 / n, those of tests that move together one of
-    1. So its reciprocal counts independent cells, of which the first is the cell itself.
+    `mean` has the cells' locations by start, shape (cells, starts); `present` marks those that
+    exist. A cell's deviations from its own mean are a vector. The mean of n independent directions
+    has a squared length of 1 / n; the mean of identical directions has 1. Its reciprocal is thus
+    the number of independent cells, the cell itself included.
     """
     several = present.sum(axis=1) > 1
     directions = _directions(mean[several], present[several])
@@ -55,7 +55,7 @@ def independent_share(mean: FloatArray, present: FloatArray, contender: Sequence
         return 0.0
     names = np.asarray(contender)[several]
     by_contender = [_independent(directions[names == name]) for name in np.unique(names)]
-    # Contenders that share their base move together, too.
+    # Contenders share their base, so they move together, too.
     independent = min(sum(by_contender), _independent(directions))
     return (independent - 1) / (cells - 1)
 
@@ -73,11 +73,11 @@ def _independent(directions: FloatArray) -> float:
     return min(float(len(directions)), 1 / common) if common > 0 else float(len(directions))
 
 
-def common_moves(cells: Sequence[BlockRatios], margin: float) -> list[CommonMove]:
+def find_common_shifts(cells: Sequence[BlockRatios], margin: float) -> list[CommonShift]:
     """Return the restarts that moved all tests of a contender by more than half of `margin`.
 
-    Student's t over the tests decides, the largest move of a contender first, then among the other
-    incarnations. Long steps have no restarts of their own.
+    Student's t over the tests decides: the largest shift of a contender first, then the largest
+    among the remaining starts. Whole long steps are excluded: their restarts and noise are one.
     """
     short = [cell for cell in cells if cell.parts == "slices"]
     moves = []
@@ -88,16 +88,17 @@ def common_moves(cells: Sequence[BlockRatios], margin: float) -> list[CommonMove
             for cell in short
             if cell.contender == contender
         ]
-        moves += moves_of(contender, means, margin, contenders=len(contenders))
+        moves += find_shifts(contender, means, margin, contenders=len(contenders))
     return moves
 
 
-def moves_of(
+def find_shifts(
     contender: str, means: Sequence[Mapping[int, float]], margin: float, *, contenders: int
-) -> list[CommonMove]:
-    """Return what moved all tests of a contender; `means` has for each test number -> ln rqps.
+) -> list[CommonShift]:
+    """Return the common shifts of a contender; `means` has for each test number -> ln rqps.
 
-    So many `contenders` are looked at: chance names one of any of them with 1 - `SURE` at most.
+    `contenders` is the number of contenders examined: the probability that chance alone shifts any
+    of them is at most 1 - `SURE`.
     """
     moves = []
     numbers = sorted({number for of_test in means for number in of_test})
@@ -115,10 +116,10 @@ def _moves(
     numbers: Sequence[int],
     looks: int,
     margin: float,
-) -> Iterator[CommonMove]:
+) -> Iterator[CommonShift]:
     from scipy.special import stdtr
 
-    # Of two incarnations the later one is said to have moved.
+    # Of two starts the later one is said to have moved.
     for number in numbers if len(numbers) > 2 else numbers[1:]:
         others = [other for other in numbers if other != number]
         moved: FloatArray = np.array(
@@ -135,36 +136,36 @@ def _moves(
         chance = 2 * looks * stdtr(len(moved) - 1, -abs(move) / error)
         agreeing = np.mean(np.sign(moved) == np.sign(move))
         if abs(move) > np.log1p(margin) / 2 and chance < 1 - SURE and agreeing >= LIKE_MINDED:
-            yield CommonMove(contender, number, tuple(others), float(np.exp(move)), len(moved))
+            yield CommonShift(contender, number, tuple(others), float(np.exp(move)), len(moved))
 
 
 @dataclass(frozen=True)
-class Disagreement:
-    """A host whose ratio is not that of the others."""
+class HostOutlier:
+    """A host whose ratio differs from the other hosts' ratio."""
 
     host: str
     others: tuple[str, ...]
-    """The hosts that it is compared with; of two hosts either may be the odd one."""
+    """The hosts that it is compared with; of two hosts, either may be the odd one."""
     contender: str
     step: Step | None
-    """The test; None of a host that moved all tests of the contender."""
+    """The test; None for a host that shifted all tests of the contender."""
     tests: int
     ratio: float
-    """rqps on the host / on the others; of all tests the mean."""
+    """rqps on the host / on the others; the mean if over all tests."""
     chance: float
-    """Probability, at most, that chance alone puts any host so far from the others: in any test, or
-    over all tests."""
+    """Upper bound of the probability that chance puts any host so far from the others, in any test
+    or over all tests."""
 
 
-def disagreements(estimates: Sequence[Estimate], margin: float) -> list[Disagreement]:
-    """Return the hosts that disagree; first those over all tests, which are not named by test."""
+def find_host_outliers(estimates: Sequence[Estimate], margin: float) -> list[HostOutlier]:
+    """Return outliers over all tests, then outliers in single tests among the remaining hosts."""
     overall = _over_all_tests(estimates, margin)
     named = {(each.contender, each.host) for each in overall}
     single = _in_one_test(estimates)
     return [*overall, *(each for each in single if (each.contender, each.host) not in named)]
 
 
-def _in_one_test(estimates: Sequence[Estimate]) -> list[Disagreement]:
+def _in_one_test(estimates: Sequence[Estimate]) -> list[HostOutlier]:
     compared = sum(any(h.surprise is not None for h in each.hosts) for each in estimates)
     found = []
     for estimate in estimates:
@@ -174,7 +175,7 @@ def _in_one_test(estimates: Sequence[Estimate]) -> list[Disagreement]:
             if chance < CHANCE and own.typical.ratio:
                 of_others = np.mean([math.log(each.typical.ratio or 1.0) for each in others])
                 found.append(
-                    Disagreement(
+                    HostOutlier(
                         host=own.host,
                         others=tuple(each.host for each in others),
                         contender=estimate.contender,
@@ -187,12 +188,12 @@ def _in_one_test(estimates: Sequence[Estimate]) -> list[Disagreement]:
     return sorted(found, key=lambda each: each.chance)
 
 
-def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[Disagreement]:
+def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[HostOutlier]:
     several = [estimate for estimate in estimates if estimate.hosts]
     names = list(dict.fromkeys(own.host for estimate in several for own in estimate.hosts))
     contenders = dict.fromkeys(estimate.contender for estimate in several)
     return [
-        Disagreement(
+        HostOutlier(
             host=names[move.incarnation],
             others=tuple(names[other] for other in move.others),
             contender=contender,
@@ -202,7 +203,7 @@ def _over_all_tests(estimates: Sequence[Estimate], margin: float) -> list[Disagr
             chance=1 - SURE,
         )
         for contender in contenders
-        for move in moves_of(
+        for move in find_shifts(
             contender,
             [
                 {

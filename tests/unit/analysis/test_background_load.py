@@ -1,4 +1,4 @@
-"""What ran beside a test: its rates, the test's own relative to running alone, the frontier."""
+"""Background load: its rates, the test's rate relative to running alone, the frontier."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import random
 import pytest
 
 from slowdust.analysis.model import Report, Result
-from slowdust.analysis.results.beside import frontier_of
+from slowdust.analysis.results.background_load import find_frontier
 from slowdust.analysis.stored import analyse
 from slowdust.store.latency import Histogram
 from slowdust.store.slice import BesideSlice, Slice
@@ -32,7 +32,7 @@ def histogram(values: dict[int, int]) -> Histogram:
 
 
 def add_beside(record: Slice, alone: float, rate: float, ms: int = 2) -> None:
-    """Let others do `rate` operations per second; alone the slice would have `alone` times its."""
+    """Add background load of `rate` operations/s; alone the test is `alone` times as fast."""
     operations = round(rate * 0.25)
     record.beside = BesideSlice(
         test="transactions",
@@ -50,7 +50,7 @@ def add_beside(record: Slice, alone: float, rate: float, ms: int = 2) -> None:
 
 
 def mixed(alone: float = 2.0, slower: float = 1.0) -> tuple[Report, list[Slice]]:
-    """Contender B has `1 / slower` of A's rate beside, and response times that are longer."""
+    """B's background rate is `1 / slower` of A's, and its response times are longer."""
     manifest, slices = synthetic_experiment([A, B], [TEST], noise=QUIET, blocks=12)
     noise = random.Random(3)
     for record in slices:
@@ -136,7 +136,7 @@ def test_a_point_is_on_the_frontier_unless_another_surpasses_it() -> None:
             )
         return each
 
-    points = frontier_of(
+    points = find_frontier(
         [
             at("mixed.t0q1", A, 90),
             at("mixed.t1q0", A, 1000),

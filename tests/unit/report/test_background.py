@@ -18,7 +18,7 @@ from slowdust.report.charts.trade_offs import envelope, frontier_chart
 from slowdust.report.html import render
 from slowdust.report.markdown import report as markdown
 from slowdust.store.slice import Slice
-from tests.unit.analysis.test_beside import A, B, add_beside, mixed
+from tests.unit.analysis.test_background_load import A, B, add_beside, mixed
 from tests.unit.report.sample import plain_experiment
 from tests.unit.synthetic import synthetic_experiment
 
@@ -64,7 +64,7 @@ def test_reports_without_any_have_no_section() -> None:
     assert 'id="beside"' not in render(report, slices)
 
 
-def test_csv_has_columns_of_what_ran_beside() -> None:
+def test_csv_has_columns_of_the_background_load() -> None:
     rows = list(csv.DictReader(io.StringIO(report_csv.render(mixed()[0]))))
     assert [row["beside_test"] for row in rows] == ["transactions"] * 2
     assert 0.45 < float(rows[1]["beside_relative"]) < 0.55

@@ -1,4 +1,4 @@
-"""Sessions that run beside another one, on a real server."""
+"""Sessions that run concurrently with another one, on a real server."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def run_beside(driver: Driver, main: str, beside: dict[str, object], **stop: obj
 
 
 @pytest.mark.parametrize("clients", [1, 40])
-def test_a_session_beside_another_one_ends_with_it(
+def test_a_background_session_ends_with_the_main_one(
     target: Target, driver: Driver, clients: int
 ) -> None:
-    """Threads with many clients each end with it, too, though nobody wakes them."""
+    """Threads with many clients each stop with the slice, too, although nothing wakes them."""
     main = driver.open(target, "point-query", 2)
     beside = driver.open(target, "update-index", clients)
-    # A tenth of what is possible beside it.
+    # A tenth of the rate that is possible.
     (alone,) = run_beside(driver, main, {"session": beside})["beside"]
     possible = alone["qps"]
     rate = {"per_second": possible / 10, "arrivals": "uniform"}
@@ -45,14 +45,14 @@ def test_a_session_beside_another_one_ends_with_it(
     assert writes["operations"] == pytest.approx(possible / 10 * writes["seconds"], rel=0.5)
     assert writes["qps"] == pytest.approx(writes["operations"] / writes["seconds"])
     assert writes["schedule"]["rate"] == pytest.approx(possible / 10)
-    # Due every ten minutes: whoever waited for that would end long after the slice.
+    # Due every ten minutes: a client that waited would stop long after the slice.
     slow = {"per_second": 1 / 600, "arrivals": "uniform"}
     ran = run_beside(driver, main, {"session": beside, "rate": slow})
     assert ran["beside"][0]["seconds"] == pytest.approx(ran["seconds"], rel=0.25)
     assert ran["beside"][0]["operations"] <= 1
 
 
-def test_a_closed_loop_beside_another_stops_at_its_positions(
+def test_a_closed_loop_in_the_background_stops_at_its_positions(
     target: Target, driver: Driver
 ) -> None:
     main = driver.open(target, "point-query")
@@ -63,7 +63,7 @@ def test_a_closed_loop_beside_another_stops_at_its_positions(
     ran = run_beside(driver, main, {"session": beside})
     assert sum(ran["beside"][0]["positions"]) > 8, "it goes on"
     assert "schedule" not in ran["beside"][0] or ran["beside"][0]["schedule"] is None
-    # The session beside can catch up alone, as the main one of a slice.
+    # The background session can catch up alone, as the main one of a slice.
     furthest = [position + 10 for position in ran["beside"][0]["positions"]]
     caught_up = driver.expect("ran", "run", session=beside, stop={"positions": furthest})
     assert caught_up["positions"] == furthest
@@ -81,21 +81,22 @@ def test_slices_begin_at_given_positions(target: Target, driver: Driver) -> None
         ran = driver.expect("ran", "run", session=main, stop=stop, begin=[done])
         assert (ran["positions"], ran["operations"]) == ([done + 3], 3), "the same ones again"
     event = driver.expect("error", "run", session=beside, stop={"seconds": 0.1}, begin=[1])
-    assert event["message"] == "a slice begins at one position for each client"
+    assert "begins" in event["message"]
 
 
-def test_sessions_beside_have_to_be_open_and_others(target: Target, driver: Driver) -> None:
+def test_background_sessions_have_to_be_open_and_distinct(target: Target, driver: Driver) -> None:
     main = driver.open(target, "point-query")
     stop = {"seconds": 0.1}
     for beside, message in [
-        ([{"session": "nobody"}], 'there is no session "nobody"'),
-        ([{"session": main}], "a session runs once in a slice"),
+        ([{"session": "nobody"}], '"nobody"'),
+        ([{"session": main}], "once"),
     ]:
         event = driver.expect("error", "run", session=main, stop=stop, beside=beside)
-        assert (event["kind"], event["message"]) == ("usage", message)
+        assert event["kind"] == "usage"
+        assert message in event["message"]
     other = driver.open(target, "update-index")
     event = driver.expect(
         "error", "run", session=main, stop=stop, beside=[{"session": other, "positions": [1, 2]}]
     )
-    assert event["message"] == "a slice ends at one position for each client"
+    assert "ends" in event["message"]
     assert driver.run(main)["operations"] > 0, "the sessions are as good as before"

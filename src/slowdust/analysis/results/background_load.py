@@ -1,8 +1,8 @@
-"""The work beside tests: its own rates, and those of the tests relative to running alone.
+"""Background load: its own rates, and the rates of tests relative to running alone.
 
-A slice with others beside it has one without them next to it, before or behind it by turns, so a
-drift of the machine cancels as between two contenders. The pairs of both are given to the code that
-judges throughput, as if the test alone and the test beside others were two contenders.
+Each slice with background load has a neighbouring slice without, alternately before and after it,
+so drift of the machine cancels as it does between two contenders. The pairs are judged by the code
+for throughput, as if the test with and without background load were two contenders.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from slowdust.units import known
 
 _ALONE, _TOGETHER = "alone", "together"
 _FEWEST_FOR_P99 = 100
-"""Values of which the 99th percentile is another than the maximum, or could be."""
+"""Fewest values for a 99th percentile that can differ from the maximum."""
 
 
-def add_work_beside(
+def add_background_load(
     results: Sequence[Result], slices: Sequence[Slice], hosts: Hosts = ONE_HOST
 ) -> None:
-    """Set `beside` of the results beside which others were at work."""
+    """Set the background load of the results that have one."""
     by_cell = slices_by_place(record for record in slices if record.beside is not None)
-    cells = [beside_alone(cell) for cell in by_cell.values()]
+    cells = [loaded_over_alone(cell) for cell in by_cell.values()]
     relative = dict(zip(by_cell, estimate_all(cells, hosts=hosts), strict=True))
     for result in results:
         key = Step.of(result), result.contender
@@ -41,15 +41,15 @@ def add_work_beside(
             result.beside = _result(by_cell[key], relative[key])
 
 
-def rate_beside(slices: Sequence[Slice]) -> float:
-    """Return the operations per second of the work beside some slices; 0 where it did none."""
+def background_rate(slices: Sequence[Slice]) -> float:
+    """Return operations per second of the background load during some slices; 0 without any."""
     parts = known(record.beside for record in slices)
     seconds = sum(part.seconds or 0.0 for part in parts)
     return sum(part.operations for part in parts) / seconds if seconds else 0.0
 
 
-def beside_alone(slices: Sequence[Slice]) -> BlockRatios:
-    """Return the ratios of a contender's rates beside others to those alone, block by block."""
+def loaded_over_alone(slices: Sequence[Slice]) -> BlockRatios:
+    """Return a contender's rates with background load / alone, block by block."""
     records = [
         replace(record, place=replace(record.place, contender=name), qps=rate)
         for record in slices
@@ -72,7 +72,7 @@ def _result(slices: Sequence[Slice], relative: Estimate) -> BesideResult:
         test=parts[0].test,
         clients=parts[0].clients,
         rate=parts[0].rate,
-        qps=rate_beside(slices),
+        qps=background_rate(slices),
         alone_qps=sum(alone) / len(alone) if alone else None,
         relative=relative.judged(),
         p50_us=times.p50 if times else None,
@@ -94,7 +94,7 @@ def _count_above_zero(ages: Histogram) -> int:
     return sum(count for value, count in pairs if value > 0)
 
 
-def frontier_of(results: Sequence[Result]) -> list[FrontierPoint]:
+def find_frontier(results: Sequence[Result]) -> list[FrontierPoint]:
     points = []
     for result in results:
         clients = clients_of_point(result.test) if result.benchmark == "htap" else None
