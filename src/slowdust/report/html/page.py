@@ -29,14 +29,13 @@ from slowdust.benchmarks.steps import StepBenchmark
 from slowdust.report.answer import other_warnings
 from slowdust.report.charts.curves import as_json
 from slowdust.report.charts.marks import Mark, marks_of
-from slowdust.report.document import Section, text
+from slowdust.report.document import Code, Section, text
 from slowdust.report.html import cells
 from slowdust.report.html.blocks import Look, drawn
 from slowdust.report.report import opening
 from slowdust.report.sections.measured import sla_failure
 from slowdust.report.sections.reading import step_benchmarks
 from slowdust.stats.blocks import Step
-from slowdust.store.manifest import StepFailure
 from slowdust.units import known
 from slowdust.wording import (
     LONGEST_UNBROKEN,
@@ -149,49 +148,6 @@ def _anchor(step: Step, taken: set[str]) -> str:
     return anchor
 
 
-LONGEST_LOG = 8
-"""The number of lines of a log that is folded."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One step of one contender in one start."""
-
-    step: StepFailure
-    anchor: str | None
-    """The anchor of the step's section; None where no contender finished the step."""
-
-    @property
-    def headline(self) -> str:
-        return self.step.reason.strip().partition("\n")[0]
-
-    @property
-    def log(self) -> str:
-        return self.step.reason.strip().partition("\n")[2].strip("\n")
-
-    @property
-    def folded(self) -> bool:
-        """Whether the log is so long that it is folded."""
-        return self.log.count("\n") >= LONGEST_LOG
-
-
-def failures_of(failed: Sequence[StepFailure], rows: Sequence[Row]) -> tuple[Failure, ...]:
-    anchors = {(row.step.test, row.step.clients): row.anchor for row in rows if row.long}
-    return tuple(Failure(step, anchors.get((step.test, step.clients))) for step in failed)
-
-
-def of_step(failures: Sequence[Failure], step: Step) -> tuple[Failure, ...]:
-    key = (step.test, step.clients)
-    return tuple(each for each in failures if (each.step.test, each.step.clients) == key)
-
-
-def failed_contenders(failures: Sequence[Failure], row: Row) -> Mapping[str, int]:
-    """Return contender -> the number of starts where the row's step failed."""
-    if not row.long:
-        return {}
-    return dict(Counter(failure.step.contender for failure in of_step(failures, row.step)))
-
-
 OFFERED = ("server_cpu_us", "p50_us", "p99_us", "read_kb", "write_kb")
 """The keys of the metrics that can be chosen, after work."""
 
@@ -264,7 +220,6 @@ class Page:
     """Contender -> its name, without what a matrix leaves the same for all."""
     short_names: Mapping[str, str]
     """Contender -> its name where there is little room."""
-    failures: tuple[Failure, ...]
 
     @cached_property
     def others(self) -> tuple[str, ...]:
@@ -311,7 +266,15 @@ class Page:
     @cached_property
     def failed_in(self) -> Mapping[str, Mapping[str, int]]:
         """Anchor of a row -> contender -> the number of starts with a failed step."""
-        return {row.anchor: failed_contenders(self.failures, row) for row in self.rows}
+        failed = self.report.failed_steps
+        return {
+            row.anchor: Counter(
+                each.contender
+                for each in failed
+                if row.long and (each.test, each.clients) == (row.step.test, row.step.clients)
+            )
+            for row in self.rows
+        }
 
     @cached_property
     def has_many_cells(self) -> bool:
@@ -395,10 +358,15 @@ class Page:
 
     @cached_property
     def opening(self) -> Markup:
-        """The answer, the notes, the summary and the warnings, as HTML."""
+        """The answer, the notes, the summary, failed contenders and the warnings, as HTML."""
         warnings = other_warnings(self.report)
+        failed = [
+            Section(f"{info.name} failed", [Code(info.failed.splitlines())])
+            for info in self.report.contender_info
+            if info.failed
+        ]
         listed = Section("Warnings", [text(*warnings, role="note")]) if warnings else None
-        return drawn(known([*opening(self.report), listed]), self.look)
+        return drawn(known([*opening(self.report), *failed, listed]), self.look)
 
     @cached_property
     def overview(self) -> tuple[Row, ...]:
@@ -415,5 +383,4 @@ def page_of(report: Report) -> Page:
         marks=marks_of(report.contenders, report.base),
         names=matrix_labels(report.contenders) or {name: name for name in report.contenders},
         short_names=report.short_names,
-        failures=failures_of(report.failed_steps, rows),
     )

@@ -128,7 +128,8 @@ def _of_steps(report: Report, benchmarks: list[StepBenchmark]) -> dict[str, str]
         else ""
     )
     for benchmark in benchmarks:
-        units = ", ".join(dict.fromkeys(test.unit for test in benchmark.tests))
+        own = [result for result in report.results if result.benchmark == benchmark.name]
+        units = ", ".join(dict.fromkeys(result.unit for result in own))
         by_step = f": {benchmark.counted_by_step}" if benchmark.counted_by_step else ""
         words["step"] = (
             f"A long part of {benchmark.title}. It {repeated}needs the tables of the steps before "

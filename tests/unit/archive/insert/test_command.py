@@ -52,7 +52,7 @@ def test_an_import_is_an_experiment_like_any_other(slowdust: Slowdust) -> None:
         if result["test"] == "qr100"
     }
     assert rates == {"mysql@5.6.49:c1": 8 * 14000 / 4, "mysql@8.0.44:c1+badcnf": 44000}
-    assert "## Insert rate beside the queries" in slowdust("report", "ib", "--md")
+    assert "## Insert rate during the queries" in slowdust("report", "ib", "--md")
     assert "mysql@8.0.44:c1+badcnf" in slowdust("report", "ib", "--csv")
     slowdust("report", "ib", "--html", "page.html")
     assert "In each second of the step" in Path("page.html").read_text(encoding="utf-8")
