@@ -120,7 +120,7 @@ def test_work_decides_of_the_steps_that_were_counted_where_time_is_sure_of_none(
     assert of_work
     for group in of_work:
         lacking = {"8.2": "8.2 and 8.3", "8.3": "8.3"}[uncounted]
-        assert f"counted for {lacking})" in group.sentences[0]
+        assert f"not counted for {lacking}" in group.sentences[0]
         assert "8.1 cost the most: " in group.sentences[1]
     assert all(part.work is None for part in step_to(blame, uncounted).groups)
     assert all(part.work is not None for part in step_to(blame, "8.1").groups)
