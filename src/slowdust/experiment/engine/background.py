@@ -14,7 +14,7 @@ from slowdust.experiment.driver.process import Data
 from slowdust.experiment.driver.protocol import Ran, Rate, Stop
 from slowdust.experiment.engine.positions import Positions, catch_up
 from slowdust.experiment.plan import PlannedStep
-from slowdust.store.slice import BesideSlice
+from slowdust.store.slice import BackgroundSlice
 from slowdust.units import Second
 
 HOLD = "hold"
@@ -86,11 +86,11 @@ class BackgroundSessions:
             positions=None if endless else self._positions.limit(contender.name, seconds),
         )
 
-    def record(self, contender: RunningContender, ran: Ran) -> BesideSlice:
+    def record(self, contender: RunningContender, ran: Ran) -> BackgroundSlice:
         (own,) = ran.beside
         contender.refuse_fatal_errors(own.errors, "background operations")
         schedule = own.schedule
-        return BesideSlice(
+        return BackgroundSlice(
             test=self._background.test,
             clients=self._clients,
             rate=self._background.rate,

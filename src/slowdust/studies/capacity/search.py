@@ -30,7 +30,7 @@ from slowdust.units import Second
 PRECISION, BUDGET = "precision", "budget"
 """Why a search ends."""
 FEWEST_STARTS = 3
-"""Fewest starts of the servers before a search may end by precision: restarts change capacities."""
+"""Minimum number of starts before a search may end by precision: restarts change capacities."""
 _Z = 1.138
 """Distance of the two rates from the threshold, in spreads: 87% and 13% meet the SLA."""
 _FACTOR = 2.0
