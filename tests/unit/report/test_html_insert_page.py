@@ -52,7 +52,7 @@ def test_it_is_one_well_formed_file_whose_links_lead_somewhere(page: str) -> Non
 def test_three_tables_have_contenders_by_steps_and_say_the_units(page: str) -> None:
     rates, relative, writers = (
         _table(page, title)
-        for title in ("Rates", "Relative to the first row", "Insert rate beside the queries")
+        for title in ("Rates", "Relative to the first row", "Insert rate during the queries")
     )
 
     for step in STEPS:
@@ -68,7 +68,7 @@ def test_the_tables_have_the_classic_colours_and_grey_what_missed_its_sla(
 ) -> None:
     rates, relative, writers = (
         _table(page, title)
-        for title in ("Rates", "Relative to the first row", "Insert rate beside the queries")
+        for title in ("Rates", "Relative to the first row", "Insert rate during the queries")
     )
 
     assert rates.count("missed-sla") == 2

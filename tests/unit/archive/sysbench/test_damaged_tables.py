@@ -229,7 +229,7 @@ def test_compressed_tables_are_read_and_written_plain(archive: Path, slowdust: S
         (archive / f"{name}.gz").write_bytes(gzip.compress((archive / name).read_bytes()))
     printed = slowdust("import", "sysbench", archive, "--name", "both", "--clients", "8")
     first = ", ".join(f"{name}.gz" for name in sorted(names)[:3])
-    assert mentions(printed, "  skipped 5 times: twice", f": {first} and 2 more")
+    assert mentions(printed, "  skipped 5 times: ", f": {first} and 2 more")
     assert len(names) == 5
     for name in names:
         (archive / name).unlink()
