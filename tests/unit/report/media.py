@@ -1,4 +1,4 @@
-"""Documents as each medium shows them."""
+"""Documents in each medium."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The waterfall of a terminal, and what an explained result says of its parts."""
+"""The waterfall in a terminal, and the parts of an explained result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site: its pages, their links, and what is written again."""
+"""A site: its pages, their links and its updates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The windows of long steps, on a server that only pretends to be under callgrind."""
+"""The windows of long steps, on a simulated server under callgrind."""
 
 from __future__ import annotations
 
