@@ -184,7 +184,7 @@ def test_samples_of_processes_that_end_in_a_line_are_reported(
     result = Written()
     result.extra["ps"] = result.processes()[:-40]
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [result]}))
-    assert f"  used in part: {RUN_A}/sb.ps.{result.common}.dop8.gz: cut " in printed
+    assert f"  used in part: {RUN_A}/sb.ps.{result.common}.dop8.gz: truncated " in printed
     assert results(slowdust, "a")["hot-points.range100", "10.23"]["peak_rss_gb"] > 0
 
 
