@@ -1,4 +1,4 @@
-"""Exact evidence: which differences it has, and which of them leads the reason."""
+"""Exact evidence: the differences that it finds, and the one that leads the reason."""
 
 from __future__ import annotations
 

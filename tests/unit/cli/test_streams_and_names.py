@@ -1,4 +1,4 @@
-"""Closed standard streams, and names of experiments that begin in one second."""
+"""Closed standard streams, and two experiments that start in the same second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bundles of anybody: each fault is one line that names the bundle, and fills no memory."""
+"""Hostile bundles: each fault is one line that names the bundle, and memory is bounded."""
 
 from __future__ import annotations
 
