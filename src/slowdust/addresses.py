@@ -31,7 +31,7 @@ _AFTER_ADDRESSES = ".,:;'\")"
 
 
 class AddressError(ValueError):
-    """A text is not an address; the message omits its secrets."""
+    """A string is not an address; the message omits its secrets."""
 
 
 class AmbiguousError(AddressError):
@@ -148,7 +148,7 @@ def without_secrets(text: str) -> str:
 
 
 def hide_argument_secrets(text: str, words: Sequence[str]) -> str:
-    """Return a text without the secrets of addresses in it.
+    """Return text without the secrets of its addresses.
 
     `words` are the arguments of a command. An address in them may have blanks, which would end an
     address in a text; the text may have it quoted, or as a path.

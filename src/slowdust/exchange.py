@@ -15,7 +15,7 @@ from slowdust.analysis.model import Report
 from slowdust.errors import UsageError
 from slowdust.places import stays_below
 from slowdust.store.bounds import MOST_CONTENDERS
-from slowdust.store.experiments import aside, check_name, put_in_place
+from slowdust.store.experiments import check_name, put_in_place, staging_folder
 from slowdust.store.folder import Folder, too_many_contenders, writing
 from slowdust.store.manifest import Fate, Manifest
 from slowdust.store.slice import Slice
@@ -28,7 +28,7 @@ MARGIN = 0.03
 OF_OTHER_KIND = "of the other kind: "
 """Prefix of by-products that the import of another kind reads."""
 _LONGEST_TITLE = 190
-"""Most characters of a title, so that a title with a number is still a valid name."""
+"""Maximum number of characters of a title, so that a title with a number is still a valid name."""
 ForeignKind = Callable[[str], str | None]
 """Name of a file -> its kind of by-product, if it belongs to another kind."""
 
@@ -202,7 +202,7 @@ def _store(experiments: Mapping[str, ImportedExperiment], results: Path) -> None
         folder = Folder.of(results, title)
         if folder.path.exists():
             _refuse_other(folder, experiment.manifest)
-    with aside(results) as place:
+    with staging_folder(results) as place:
         for title, experiment in experiments.items():
             with writing(Folder.of(place, title)) as writer:
                 writer.write_manifest(experiment.manifest)

@@ -18,7 +18,7 @@ CACHE_VARIABLE = "SLOWDUST_CACHE"
 DATA_VARIABLE = "SLOWDUST_DATA"
 CLAIMS_VARIABLE = "SLOWDUST_CLAIMS"
 _LONGEST_NAME = 255
-"""Most bytes of a file's name."""
+"""Maximum number of bytes of a file's name."""
 _FOR_ALL_USERS = (Path("/run/lock"), Path("/dev/shm"), Path("/tmp"))
 """Directories that every user can write to, depending on the distribution."""
 
@@ -37,7 +37,7 @@ def data_root() -> Path:
     )
 
 
-def claims_directory() -> Path:
+def host_locks_directory() -> Path:
     """Return the directory of the locks of the host, the same for every user.
 
     Raises SlowdustError if no directory is writable for all users.
@@ -72,7 +72,7 @@ def within(root: Path, *names: str) -> Path:
 
 
 def is_plain(name: str) -> bool:
-    """Return whether a text is the name of one visible file or folder, without a path.
+    """Return whether a string is the name of one visible file or folder, without a path.
 
     Hidden names are reserved for Slowdust's locks and temporary folders.
     """

@@ -9,7 +9,7 @@ HIDDEN = "***"
 
 
 class Secret:
-    """A text that prints as `***`; only `reveal` returns it.
+    """A string that prints as `***`; only `reveal` returns it.
 
     It cannot be pickled, and can be encoded as JSON only with the hook `revealed`.
     """

@@ -11,7 +11,7 @@ from typing import ClassVar, Literal, Protocol
 ID, VECTOR, BUCKET = "id", "v", "bucket"
 """The columns of each table: a number from 1, the vector, and the column of filters."""
 Encoding = Literal["text", "bytes"]
-"""Vectors as texts, `[0.5,1]`, or as the bytes of their numbers."""
+"""Vectors as strings, `[0.5,1]`, or as the bytes of their numbers."""
 HNSW, IVFFLAT = "hnsw", "ivfflat"
 
 
@@ -91,14 +91,14 @@ class Sql:
     has_numbered_parameters: bool = False
     """Whether parameters are written as $1 and get their types from the statement."""
     has_backslash_escapes: bool = False
-    """Whether a backslash in a text escapes the next character."""
+    """Whether a backslash in a string escapes the next character."""
     has_hexadecimal_bytes: bool = False
     """Whether 0x4142 stands for bytes."""
     has_literal_paths: bool = False
     """Whether a path after -> is a literal part of the statement."""
     ignores_case_of_columns: bool = False
     reads_names_as_texts: bool = False
-    """Whether a quoted name that is not a column is read as a text."""
+    """Whether a quoted name that is not a column is read as a string."""
     searches_in_tables: bool = False
     """Whether IN may be followed by a table."""
     shares_names_of_indexes: bool = True

@@ -13,7 +13,7 @@ from typing import IO
 _NUMBER = re.compile(r"(?:\d{1,18})?\.\d{1,18}|\d{1,18}", re.ASCII)
 _SMALLEST, _LARGEST = 1e-18, 1e18
 _MOST_BYTES = 64 << 20
-"""Most bytes of a decompressed file; the largest files of real archives have a few million."""
+"""Maximum number of bytes of a decompressed file; real archives have files of a few million."""
 _HOLE = b"\0"
 _COMPRESSED = ".gz"
 _COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -39,7 +39,7 @@ def readable(name: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text that is safe for a terminal: control characters are written as `\\x1b`.
+    """Return text that is safe for a terminal: control characters are written as `\\x1b`.
 
     Line ends and tabs stay.
     """

@@ -31,11 +31,11 @@ _SAFE = tarfile if hasattr(tarfile, "data_filter") else import_module("backports
 """The module with extraction filters: Python before 3.11.4, as in Debian 12, has none."""
 MAX_UNPACKED_BYTES = 8 << 30
 _DEEPEST = 100
-"""Most nested folders of an archive."""
+"""Maximum number of nested folders of an archive."""
 MOST_MEMBERS = 300_000
-"""Most members of a tar archive: twice as many as the largest source archive has."""
+"""Maximum number of members of a tar archive: twice as many as the largest source archive has."""
 _LONGEST_HEADER = 64 << 10
-"""Most bytes of a header with a long name or attributes (pax) of the next member."""
+"""Maximum number of bytes of a header with a long name or attributes (pax) of the next member."""
 _LONG_HEADERS = frozenset(
     {
         *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.XHDTYPE, tarfile.XGLTYPE),

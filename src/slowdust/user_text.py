@@ -1,4 +1,4 @@
-"""Texts of users, in files and environment variables, which may not be UTF-8."""
+"""User text, in files and environment variables, which may not be UTF-8."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from slowdust.benchmarks import BENCHMARKS
 from slowdust.kinds import KINDS as ARCHIVE_KINDS
 from slowdust.store.folder import Folder
-from slowdust.store.manifest import JOINED_SCHEMA
+from slowdust.store.manifest import MERGED_SCHEMA
 from tests.experiments.kinds import KINDS
 from tests.experiments.stored import INPUTS, STORED, unpack_experiments
 from tests.same_output.print_all import FAILED, call
@@ -72,7 +72,7 @@ def test_every_benchmark_and_way_of_observing_is_there(folders: dict[str, Folder
 def test_every_schema_is_there(folders: dict[str, Folder]) -> None:
     files = [folder.path / "manifest.json" for folder in folders.values()]
     schemas = {json.loads(file.read_text())["schema"] for file in files}
-    assert schemas == {*range(1, JOINED_SCHEMA + 1)}
+    assert schemas == {*range(1, MERGED_SCHEMA + 1)}
 
 
 def test_every_recipe_is_recorded_and_nothing_else() -> None:

@@ -36,7 +36,7 @@ from slowdust.wording import counted
 from slowdust.workloads.outline import aligned
 
 _WIDEST = 100
-"""Most columns of a text: longer lines are hard to read."""
+"""Maximum width of a text, in columns: longer lines are hard to read."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -128,10 +128,10 @@ def tests_of_experiment(
     """Complete a test of the experiment on the line."""
     del parameter
     from slowdust.errors import SlowdustError
-    from slowdust.store.experiments import kept_experiment
+    from slowdust.store.experiments import find_experiment
 
     try:
-        folder = kept_experiment(_results(context), str(context.params.get("name")))
+        folder = find_experiment(_results(context), str(context.params.get("name")))
         return _beginning(typed, folder.read_manifest().tests)
     except SlowdustError:
         return []

@@ -81,7 +81,7 @@ def conclude(experiment: Experiment, gates: Sequence[Gate] = ()) -> int:
     measured = {record.place.test for record in stored.slices}
     no_time = manifest.finished is None and not measured.issuperset(manifest.tests)
     failed = dropped_out or no_time or manifest.failed_steps or failed_wholly(report)
-    return 1 if failed else exit_code_of(gates, report)
+    return 1 if failed else gate_exit_code(gates, report)
 
 
 def _expect(experiment: Experiment, spec: Spec, too_short: WhenTooShort) -> RunEstimate:
@@ -101,7 +101,7 @@ def _expect(experiment: Experiment, spec: Spec, too_short: WhenTooShort) -> RunE
     return estimate
 
 
-def exit_code_of(gates: Sequence[Gate], report: Report) -> int:
+def gate_exit_code(gates: Sequence[Gate], report: Report) -> int:
     """Report what the gates catch on standard error; return 3 if one catches anything, else 0.
 
     The code is 1 if a test failed in all executions: no gate can judge it.

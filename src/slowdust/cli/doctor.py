@@ -20,7 +20,7 @@ from slowdust.wording import counted, listing
 
 _PROBLEMS_EXIST = 3
 _LONGEST = 100
-"""Most columns of the text: longer lines are hard to read."""
+"""Maximum width of the text, in columns: longer lines are hard to read."""
 
 
 def doctor(as_json: bool) -> int:  # noqa: FBT001 - click's flag

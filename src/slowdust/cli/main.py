@@ -21,7 +21,7 @@ from slowdust.errors import SlowdustError
 from slowdust.text import visible
 
 _LONGEST_COMPLAINT = 2000
-"""Most characters of an error message."""
+"""Maximum number of characters of an error message."""
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 """Surrogates: bytes of an argument, a variable or a path that are not UTF-8."""
 _QUOTED_BYTE = re.compile(r"\\udc(?=[89a-f][0-9a-f])")
@@ -153,7 +153,7 @@ def _describe(error: OSError) -> str:
 
 
 def _complain(text: str) -> None:
-    if len(text) > _LONGEST_COMPLAINT:  # as with a path of thousands of folders
+    if len(text) > _LONGEST_COMPLAINT:  # such as the path of thousands of nested folders
         text = f"{text[: _LONGEST_COMPLAINT // 2]} ... {text[-_LONGEST_COMPLAINT // 2 :]}"
     _print(f"slowdust: {visible(text)}")
 

@@ -12,7 +12,7 @@ from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.results.needed import time_to_decide
 from slowdust.analysis.stored import Stored
 from slowdust.benchmarks.options import split_list
-from slowdust.cli.conduct import conduct, exit_code_of
+from slowdust.cli.conduct import conduct, gate_exit_code
 from slowdust.cli.fleet import run_on_fleet
 from slowdust.cli.values import WhenTooShort
 from slowdust.errors import UsageError
@@ -24,7 +24,7 @@ from slowdust.experiment.spec.spec import Spec, read_spec
 from slowdust.fleet.queue import Asked, Builds, Unfit
 from slowdust.located_errors import in_file, placed
 from slowdust.places import named_path
-from slowdust.store.experiments import free_name, kept_experiment
+from slowdust.store.experiments import find_experiment, free_name
 from slowdust.store.folder import MANIFEST_FILE, Folder
 from slowdust.units import Second, format_duration
 from slowdust.user_text import read_user_text
@@ -104,8 +104,8 @@ def run(
     path = named_path(file)
     if resume:
         if not path.is_file():
-            folder = kept_experiment(results, file)
-            folder.refuse_if_joined()
+            folder = find_experiment(results, file)
+            folder.refuse_if_merged()
             path = folder.spec_file
         if (path.parent / MANIFEST_FILE).is_file():
             results = path.absolute().parent.parent
@@ -137,9 +137,9 @@ def more(
 ) -> int:
     if budget is not None and until_decided:
         raise UsageError("--budget and --until-decided exclude each other: choose one")
-    folder = kept_experiment(results, name)
+    folder = find_experiment(results, name)
     folder.refuse_if_running()
-    folder.refuse_if_joined()
+    folder.refuse_if_merged()
     experiment = Experiment.open(folder)
     stored = experiment.stored
     if stored.manifest.imported is not None:
@@ -156,7 +156,7 @@ def more(
         counting = experiment.with_spec(spec_to_count(limited, stored.manifest, count_budget))
         return conduct(counting, when_busy, gates=gates, too_short=too_short)
     limits = {"count_budget": count_budget, "patience": patience}
-    code = exit_code_of(gates, stored.report())
+    code = gate_exit_code(gates, stored.report())
     while tests := _open_tests(stored, patterns):
         extra = _time_to_decide(stored, tests) if until_decided else budget
         if extra is None and until_decided:

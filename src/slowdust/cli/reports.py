@@ -20,7 +20,7 @@ from slowdust.analysis.results.gate import Gate
 from slowdust.analysis.stored import of_group, read_stored
 from slowdust.analysis.story.bands import DEFAULT_BANDS, Bands
 from slowdust.analysis.versions import reader_names
-from slowdust.cli.conduct import exit_code_of
+from slowdust.cli.conduct import gate_exit_code
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.exchange import write_classic
 from slowdust.places import check_regular
@@ -39,7 +39,7 @@ from slowdust.report.formats import (
 from slowdust.report.markdown.document import plain
 from slowdust.report.report import with_names
 from slowdust.report.sections.contenders import group_changes
-from slowdust.store.experiments import kept_experiment
+from slowdust.store.experiments import find_experiment
 from slowdust.store.folder import experiments, newest_first
 from slowdust.store.storage import replace_file
 from slowdust.units import known
@@ -94,7 +94,7 @@ def report(
     if short and form != "md":
         raise UsageError("--short needs --md: write --md --short")
     if name is not None:
-        folder = kept_experiment(results, name)
+        folder = find_experiment(results, name)
     elif there := experiments(results):
         folder = there[0]
     else:
@@ -124,7 +124,7 @@ def report(
             changes = None if bands is None else group_changes(report)
             terminal.show(report, known([changes]))
         click.echo(f"report: {destination}", err=form is not None)
-    return exit_code_of(gates, report)
+    return gate_exit_code(gates, report)
 
 
 def explain(
@@ -137,7 +137,7 @@ def explain(
     form: str | None,
     results: Path,
 ) -> None:
-    stored = read_stored(kept_experiment(results, name))
+    stored = read_stored(find_experiment(results, name))
     explained = explain_results(stored, test, contender, base, clients)
     if form is None:
         names = reader_names(stored.manifest.contenders)
@@ -147,7 +147,7 @@ def explain(
 
 
 def diff(*, before: str, after: str, html: Path | None, form: str | None, results: Path) -> None:
-    first, second = (read_stored(kept_experiment(results, name)) for name in (before, after))
+    first, second = (read_stored(find_experiment(results, name)) for name in (before, after))
     found = diff_of(first, second)
     put(
         found,
@@ -224,7 +224,7 @@ def history(
 def _read_experiments(names: Sequence[str], results: Path) -> list[Experiment]:
     """Read the named experiments, or all that are readable, newest first."""
     if names:
-        named = {folder.path: folder for folder in (kept_experiment(results, n) for n in names)}
+        named = {folder.path: folder for folder in (find_experiment(results, n) for n in names)}
         read = {path: Experiment.read(folder) for path, folder in named.items()}
         return [read[folder.path] for folder in newest_first(named.values())]
     readable = []

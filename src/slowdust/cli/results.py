@@ -1,4 +1,4 @@
-"""The commands about the experiments of a results folder."""
+"""The commands that manage the experiments of a results folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from slowdust.store.experiments import (
     Annotation,
     check_name,
     check_tags,
-    kept_experiment,
+    find_experiment,
     list_folders,
     read_annotation,
     remove_experiment,
@@ -70,7 +70,7 @@ def _state(manifest: Manifest) -> str:
 
 
 def show(name: str, results: Path) -> None:
-    folder = kept_experiment(results, name)
+    folder = find_experiment(results, name)
     manifest = folder.read_manifest()
     if manifest.imported is None:
         click.echo(f"{manifest.experiment}: started {manifest.started or 'at an unknown time'}")
@@ -110,7 +110,7 @@ def show(name: str, results: Path) -> None:
 def note(
     *, name: str, text: str | None, tags: tuple[str, ...], untag: tuple[str, ...], results: Path
 ) -> None:
-    folder = kept_experiment(results, name)
+    folder = find_experiment(results, name)
     check_tags((*tags, *untag))
     there = read_annotation(folder)
     kept = ({*there.tags, *tags}) - {*untag}
@@ -122,12 +122,12 @@ def note(
 
 
 def rename(old: str, new: str, results: Path) -> None:
-    folder = rename_experiment(kept_experiment(results, old), new)
+    folder = rename_experiment(find_experiment(results, old), new)
     click.echo(f"{old} is now {folder.name}, in {folder.path}")
 
 
 def remove(*, names: tuple[str, ...], results: Path, yes: bool) -> None:
-    folders = [kept_experiment(results, name) for name in dict.fromkeys(names)]
+    folders = [find_experiment(results, name) for name in dict.fromkeys(names)]
     for folder in folders:
         for path in list_folders(folder):
             files = [each for each in path.rglob("*") if each.is_file()]
@@ -141,7 +141,7 @@ def remove(*, names: tuple[str, ...], results: Path, yes: bool) -> None:
 
 
 def bundle(name: str, output: Path | None, results: Path) -> None:
-    folder = kept_experiment(results, name)
+    folder = find_experiment(results, name)
     destination = output or Path(f"{folder.name}{BUNDLE_SUFFIX}")
     pack(folder, destination)
     click.echo(f"bundle: {destination}, {destination.stat().st_size / 1e6:.1f} MB")
@@ -214,7 +214,7 @@ def _part(given: str, host: str | None, results: Path, place: Path) -> Source:
     """Open a part: a stored experiment, or a bundle that is unpacked into `place`."""
     if given.endswith(BUNDLE_SUFFIX) and Path(given).is_file():
         return Source(unpack(Path(given), place), host, given, str(Path(given).absolute()))
-    return Source(kept_experiment(results, given), host, given)
+    return Source(find_experiment(results, given), host, given)
 
 
 def site(directory: Path, results: Path) -> None:

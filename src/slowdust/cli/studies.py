@@ -37,7 +37,7 @@ from slowdust.report.blame import document as blame_document
 from slowdust.report.calibration import section
 from slowdust.report.formats import BLAMES
 from slowdust.report.markdown.document import lines, plain
-from slowdust.store.experiments import check_name, check_results, kept_experiment
+from slowdust.store.experiments import check_name, check_results, find_experiment
 from slowdust.store.folder import experiments
 from slowdust.studies import calibration
 from slowdust.studies.bisect.record import Question as BisectQuestion
@@ -259,7 +259,7 @@ def _of_stored(names: Sequence[str], results: Path, options: dict[str, Any]) -> 
     if given:
         option = {"settings": "--set", "address": "--fleet"}.get(given[0], f"--{given[0]}")
         raise UsageError(f"{option} has no effect with --from, which only reads stored experiments")
-    folders = {folder.path: folder for folder in (kept_experiment(results, n) for n in names)}
+    folders = {folder.path: folder for folder in (find_experiment(results, n) for n in names)}
     stored = [read_stored(folder) for folder in folders.values()]
     patterns = split_list("*" if tests is None else tests)
     if not patterns:

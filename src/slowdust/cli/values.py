@@ -32,7 +32,7 @@ def there(context: click.Context, option: click.Parameter, results: Path) -> Pat
 
 
 def when_busy(context: click.Context, option: click.Parameter, fails: bool) -> WhenBusy:  # noqa: FBT001
-    """Return what an experiment does if its CPUs are in use."""
+    """Return the reaction to CPUs that are in use."""
     del context, option
     return WhenBusy.FAIL if fails else WhenBusy.WAIT
 

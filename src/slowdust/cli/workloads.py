@@ -22,7 +22,7 @@ from slowdust.workloads.replay.grouping import Replayed
 from slowdust.workloads.replay.replay import Made, replay
 
 _MOST_SHOWN = 6
-"""Most skipped statements of a kind that are listed."""
+"""Maximum number of skipped statements of a kind that are listed."""
 
 
 def list_tests(name: str, workload: Path | None) -> None:

@@ -33,7 +33,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.experiment.view import View
 from slowdust.instances.owner import instances_root
 from slowdust.locks import try_lock
-from slowdust.places import CLAIMS_VARIABLE, claims_directory, within
+from slowdust.places import CLAIMS_VARIABLE, host_locks_directory, within
 from slowdust.probes.host.use import find_block_device, find_mount, find_queue
 from slowdust.store.storage import FAULTS
 from slowdust.units import Second
@@ -124,7 +124,7 @@ def holders_here() -> list[Holder]:
             if len(fields) > 5 and fields[1] == "FLOCK":
                 locked.add(int(fields[5].rpartition(":")[2]))
     holders: list[Holder] = []
-    for path in sorted(claims_directory().glob("slowdust-*.lock")):
+    for path in sorted(host_locks_directory().glob("slowdust-*.lock")):
         with contextlib.suppress(OSError, SlowdustError):
             if path.stat().st_ino in locked:
                 with _descriptor(path.stem.removeprefix("slowdust-")) as descriptor:
@@ -136,7 +136,7 @@ def holders_here() -> list[Holder]:
 
 @contextmanager
 def _descriptor(name: str) -> Iterator[int]:
-    path = within(claims_directory(), f"slowdust-{name}.lock")
+    path = within(host_locks_directory(), f"slowdust-{name}.lock")
     try:
         descriptor = _open(path)
     except OSError as error:
@@ -189,7 +189,7 @@ def _take_turn(everything: int) -> None:
     while not try_lock(everything):
         if time.monotonic() > deadline:
             raise SlowdustError(
-                f"another process has held slowdust-{_ALL}.lock in {claims_directory()} for "
+                f"another process has held slowdust-{_ALL}.lock in {host_locks_directory()} for "
                 f"{LONGEST_TURN:.0f} s; stop it, or set {CLAIMS_VARIABLE} to another directory"
             )
         time.sleep(_RETRY_EVERY)

@@ -41,7 +41,7 @@ from slowdust.store.manifest import (
 )
 from slowdust.store.measured import Measured, PerSecond, Schedule
 from slowdust.store.profile import Profile, ProfileSource
-from slowdust.store.slice import SCHEMA, BesideSlice, Place, Slice
+from slowdust.store.slice import SCHEMA, BackgroundSlice, Place, Slice
 from slowdust.store.step import StepDetail
 from slowdust.store.trial import Trial
 from slowdust.store.waits import WaitWindow
@@ -72,7 +72,7 @@ def make_slice(
     window: WindowUse,
     *,
     step: StepDetail | None = None,
-    beside: BesideSlice | None = None,
+    beside: BackgroundSlice | None = None,
 ) -> Slice:
     # A DBMS without a server runs in the driver's threads, and has no use of its own.
     client = {} if answer.client is None else {"client": msgspec.structs.asdict(answer.client)}
@@ -133,7 +133,7 @@ def check_start(folder: Folder, mode: StartMode) -> None:
                 f"experiment '{folder.name}' exists already: choose another --name, or "
                 f"resume it with `slowdust run {folder.spec_file} --resume`"
             )
-        folder.refuse_if_joined()
+        folder.refuse_if_merged()
     elif mode is StartMode.FRESH and is_fleet_experiment(folder.path):
         raise UsageError(
             f"a fleet measures '{folder.name}': choose another --name, or resume it with "
@@ -209,7 +209,7 @@ class Journal:
         )
 
     @property
-    def last_incarnation(self) -> int:
+    def last_start(self) -> int:
         """The number of the newest start of the servers; 0 before the first."""
         numbers = [record.place.incarnation for step in self.steps for record in step.slices]
         numbers += [failure.incarnation for failure in self.manifest.failed_steps]

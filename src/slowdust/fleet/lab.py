@@ -62,7 +62,7 @@ from slowdust.fleet.view import FleetView, OpenFleetView, open_fleet_view
 from slowdust.merge.merge import merge
 from slowdust.merge.sources import Source, disambiguate_hosts
 from slowdust.store.bundle import BundleError, open_bundle
-from slowdust.store.experiments import aside, put_in_place
+from slowdust.store.experiments import put_in_place, staging_folder
 from slowdust.store.finding import Severity
 from slowdust.store.folder import (
     FLEET_SPEC_FILE,
@@ -567,7 +567,7 @@ def _receive(folder: Folder, bundle: ShardBundle) -> None:
         SlowdustError: it cannot be written.
     """
     place = folder.path.parent
-    with aside(place) as incoming:
+    with staging_folder(place) as incoming:
         file = incoming / ".bundle"
         try:
             file.write_bytes(bundle.content)

@@ -20,11 +20,11 @@ from slowdust.merge.sources import (
     renumber,
 )
 from slowdust.store.bounds import MOST_CONTENDERS, MOST_SLICES
-from slowdust.store.experiments import aside, put_in_place
+from slowdust.store.experiments import put_in_place, staging_folder
 from slowdust.store.finding import Finding, by_severity
 from slowdust.store.folder import WORKLOAD_FILE, Folder, too_many_contenders, writing
 from slowdust.store.manifest import (
-    JOINED_SCHEMA,
+    MERGED_SCHEMA,
     ContenderFacts,
     Counting,
     HostFacts,
@@ -104,7 +104,7 @@ def merge(
         _check_design(design, slices, manifest)
     numbers = {contender.name: n for n, contender in enumerate(manifest.contenders, start=1)}
     workloads = [part.part.folder.path / WORKLOAD_FILE for part in records]
-    with aside(target.path.parent) as incoming:
+    with staging_folder(target.path.parent) as incoming:
         made = Folder.of(incoming, target.name)
         with writing(made) as writer:
             writer.append(*slices)
@@ -169,7 +169,7 @@ def _merged_manifest(name: str, parts: Sequence[Records]) -> Manifest:
         for key, done in manifest.turns_done.items():
             turns[key] = turns.get(key, 0) + done
     return Manifest(
-        schema=JOINED_SCHEMA,
+        schema=MERGED_SCHEMA,
         experiment=name,
         slowdust=__version__,
         driver=_common(manifest.driver for manifest in manifests),

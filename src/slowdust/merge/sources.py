@@ -16,7 +16,7 @@ from slowdust.analysis.history.lines import host_of
 from slowdust.errors import UsageError
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
-from slowdust.store.manifest import HostFacts, JoinedPart, Manifest
+from slowdust.store.manifest import HostFacts, Manifest, MergedPart
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.store.trial import Trial
@@ -103,7 +103,7 @@ class Records:
     def hosts(self) -> list[HostFacts]:
         """Return its hosts; an experiment on one host uses the user's name for it."""
         manifest = self.manifest
-        part = JoinedPart(experiment=self.name, path=self.path, incarnations=self.numbers)
+        part = MergedPart(experiment=self.name, path=self.path, incarnations=self.numbers)
         one = HostFacts(
             name=self.part.host or "",
             group=manifest.host.get("CPU", "unknown CPU"),
@@ -162,7 +162,7 @@ def drop_duplicates(parts: Sequence[Records]) -> tuple[list[Records], list[str]]
         sentences.append(
             f"'{part.label}' was given twice and is used once"
             if part.path == other.path
-            else f"'{part.label}' is excluded: '{other.label}' has all of its {slices}"
+            else f"'{part.label}' is excluded: '{other.label}' contains all of its {slices}"
         )
 
     for part in parts:

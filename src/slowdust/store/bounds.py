@@ -11,9 +11,9 @@ from typing import Annotated
 from msgspec import Meta
 
 MOST_CONTENDERS = 500
-"""Most contenders of an experiment. A report of that many takes a few seconds."""
+"""Maximum number of contenders of an experiment. A report of that many takes a few seconds."""
 MOST_SLICES = 500_000
-"""Most slices of an experiment: 8 hours' worth. A report of that many takes minutes."""
+"""Maximum number of slices of an experiment: 8 hours' worth. Their report takes minutes."""
 Natural = Annotated[int, Meta(ge=0, le=(1 << 62))]
 Ordinal = Annotated[int, Meta(ge=1, le=(1 << 62))]
 """A whole number from 1 on."""

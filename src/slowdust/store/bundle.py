@@ -30,12 +30,12 @@ from slowdust.store.count import Count
 from slowdust.store.earlier import with_todays_keys
 from slowdust.store.experiments import (
     ANNOTATION_FILE,
-    aside,
     check_name,
     is_name,
     put_in_place,
     read_annotation,
     rename_experiment,
+    staging_folder,
 )
 from slowdust.store.folder import (
     BEGINNING_OF_RECORD,
@@ -66,7 +66,7 @@ from slowdust.temporary import becoming
 from slowdust.unpacking import FAULTS, BoundedMember, each_member, fault
 
 MOST_BYTES = 1 << 30
-"""Most unpacked bytes of a bundle: the most slices of a report, at 2 kB each."""
+"""Maximum number of unpacked bytes of a bundle: all slices of the largest report, at 2 kB each."""
 _RECORDS: Mapping[str, type[msgspec.Struct]] = {
     SLICES_FILE: Slice,
     COUNTS_FILE: Count,
@@ -139,7 +139,7 @@ def unpack(bundle: Path, results: Path, name: str | None = None) -> Folder:
     check_regular(bundle)
     if name is not None:
         check_name(name)
-    with aside(results) as incoming:
+    with staging_folder(results) as incoming:
         folder = open_bundle(bundle, incoming)
         wanted = within(results, name or folder.name)
         if wanted.exists():

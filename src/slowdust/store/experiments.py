@@ -86,7 +86,7 @@ def is_name(text: str) -> bool:
 
 
 def check_name(text: str) -> None:
-    """Raise UsageError if a text is not a valid name of an experiment."""
+    """Raise UsageError if a string is not a valid name of an experiment."""
     if not is_name(text):
         raise UsageError(
             f"{text!r} is not a valid name of an experiment: use at most 200 letters, digits and "
@@ -101,7 +101,7 @@ def check_results(results: Path) -> None:
         )
 
 
-def kept_experiment(results: Path, name: str) -> Folder:
+def find_experiment(results: Path, name: str) -> Folder:
     """Return the folder of an experiment, which may be damaged.
 
     `name` is its name in `results`, or the path of its folder or of a file in it. Raises UsageError
@@ -244,7 +244,7 @@ _EXCHANGE = 2
 
 
 @contextmanager
-def aside(results: Path) -> Iterator[Path]:
+def staging_folder(results: Path) -> Iterator[Path]:
     """Create a staging folder for experiments, on the disk of the results.
 
     It is removed at the end; folders that a killed process left are removed first. Raises

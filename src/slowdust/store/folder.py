@@ -32,7 +32,7 @@ from slowdust.store.count import Count, latest_counts
 from slowdust.store.earlier import name_hold, name_holds, slice_of_schema_1, with_todays_keys
 from slowdust.store.manifest import Manifest
 from slowdust.store.measured import PRINTED_SCHEMA
-from slowdust.store.profile import Profile, joined_profiles
+from slowdust.store.profile import Profile, merge_profiles
 from slowdust.store.slice import Slice
 from slowdust.store.storage import (
     FAULTS,
@@ -225,7 +225,7 @@ class Folder:
             with self.locked():
                 pass
 
-    def refuse_if_joined(self) -> None:
+    def refuse_if_merged(self) -> None:
         """Raise UsageError if it was merged from other experiments: only those can be resumed."""
         hosts = self.read_manifest().hosts if self.has_manifest() else []
         parts = [part.experiment for host in hosts for part in host.parts]
@@ -324,7 +324,7 @@ class Folder:
 
         Raises SlowdustError if one is damaged.
         """
-        return joined_profiles(list(self.each_profile()))
+        return merge_profiles(list(self.each_profile()))
 
     def each_profile(self) -> Iterator[Profile]:
         """Yield the stored profiles, with the errors of `read_profiles`."""

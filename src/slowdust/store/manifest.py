@@ -19,11 +19,11 @@ from slowdust.store.finding import Finding
 from slowdust.store.preparation import IndexSize, Preparation, Recall, ServerCounters
 from slowdust.units import Second
 
-JOINED_SCHEMA = 3
+MERGED_SCHEMA = 3
 """Schema of a manifest with several hosts, which an earlier Slowdust would read as one host."""
 
 
-class JoinedPart(msgspec.Struct, kw_only=True, omit_defaults=True):
+class MergedPart(msgspec.Struct, kw_only=True, omit_defaults=True):
     """An experiment that was merged with others."""
 
     experiment: str
@@ -52,8 +52,8 @@ class HostFacts(msgspec.Struct, kw_only=True, omit_defaults=True):
     finished: str | None = None
     """The latest end of its parts; absent until all are finished."""
     spent_s: Amount = 0.0
-    """Seconds spent of the budgets of its parts."""
-    parts: list[JoinedPart]
+    """Time spent from the budgets of its parts."""
+    parts: list[MergedPart]
 
     @property
     def incarnations(self) -> list[int]:

@@ -60,7 +60,9 @@ Use = dict[str, Natural | Amount]
 that could not be measured is absent."""
 
 
-def total_of(uses: Mapping[str, Use], probe: str, quantities: Collection[str]) -> float | None:
+def sum_quantities(
+    uses: Mapping[str, Use], probe: str, quantities: Collection[str]
+) -> float | None:
     """Return the sum of a probe's quantities; None if one of them was not measured."""
     use = uses.get(probe, {})
     try:
@@ -141,4 +143,4 @@ class Measured(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def used(self, probe: str, *quantities: str) -> float | None:
         """Return the sum of a probe's quantities; None if one of them was not measured."""
-        return total_of(self.uses, probe, quantities)
+        return sum_quantities(self.uses, probe, quantities)

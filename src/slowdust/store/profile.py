@@ -60,7 +60,7 @@ class Profile(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Objects without symbols, whose functions have no names."""
 
 
-def joined_profiles(profiles: Iterable[Profile]) -> list[Profile]:
+def merge_profiles(profiles: Iterable[Profile]) -> list[Profile]:
     """Return one profile per source, step and contender, averaged over all operations."""
     groups: dict[tuple[str, str, int, str, str], list[Profile]] = defaultdict(list)
     for profile in profiles:

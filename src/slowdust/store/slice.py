@@ -10,7 +10,7 @@ from slowdust.store.measured import Measured, Printed
 from slowdust.store.step import StepDetail
 
 
-class BesideSlice(msgspec.Struct, kw_only=True, omit_defaults=True):
+class BackgroundSlice(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The background load in the window of a slice, and the slice's rate without it."""
 
     test: str
@@ -63,7 +63,7 @@ class Slice(msgspec.Struct, kw_only=True, omit_defaults=True):
     client's count over the time to its last completion."""
     unit: str = "operations/s"
     measured: Measured = msgspec.field(default_factory=Measured)
-    beside: BesideSlice | None = None
+    beside: BackgroundSlice | None = None
     """The background load, in tests that have one."""
     step: StepDetail | None = None
     """Details of a long step, which is one slice."""

@@ -8,7 +8,7 @@ import msgspec
 
 from slowdust.store.bounds import Amount, Duration, Natural, Rate, Span
 from slowdust.store.latency import Histogram
-from slowdust.store.measured import PrintedRole, Use, total_of
+from slowdust.store.measured import PrintedRole, Use, sum_quantities
 from slowdust.units import Second
 
 _HELD = re.compile(r"(?P<step>.+)\.hold(?P<seconds>\d+(?:\.\d+)?)")
@@ -86,7 +86,7 @@ class Sample(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     def per_second(self, probe: str, *quantities: str) -> float | None:
         """Return the sum of a probe's quantities per second; None if one was not measured."""
-        total = total_of(self.uses, probe, quantities)
+        total = sum_quantities(self.uses, probe, quantities)
         return None if total is None else total / self.seconds
 
 

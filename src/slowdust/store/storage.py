@@ -24,12 +24,12 @@ from slowdust.text import visible_in_json
 from slowdust.wording import cut
 
 MOST_BYTES = 64 << 20
-"""Most bytes of a file that is read as a whole.
+"""Maximum number of bytes of a file that is read as a whole.
 
 A manifest has about 10 kB; with plans of hundreds of contenders it has tens of megabytes.
 """
 MOST_OF_LINE = 8 << 20
-"""Most bytes of a record; a step of the Insert Benchmark has about 20 kB."""
+"""Maximum number of bytes of a record; a step of the Insert Benchmark has about 20 kB."""
 _LONGEST_SHOWN = 100
 FAULTS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 """Errors of msgspec about damaged JSON; it recurses, and decodes texts lazily."""

@@ -57,7 +57,7 @@ class Question(Asked, kw_only=True, frozen=True):
     every: str
     """The releases to measure: 'major', '2major', '3'."""
     together: int | None
-    """Most releases in one experiment; None for as many as memory allows."""
+    """Maximum number of releases in one experiment; None for as many as memory allows."""
 
 
 class Record(msgspec.Struct, kw_only=True):
@@ -173,7 +173,7 @@ class Blaming(Study[Question, Record, Blame]):
         return blame
 
     def document(self, outcome: Blame) -> Document:
-        """Return the costs for readers."""
+        """Return the costs as a document."""
         return document(outcome)
 
 

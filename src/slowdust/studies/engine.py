@@ -210,7 +210,7 @@ class Study(ABC, Generic[_Question, _Record, _Outcome]):
 
     @abstractmethod
     def document(self, outcome: _Outcome) -> Document:
-        """Return the answer for readers."""
+        """Return the answer as a document."""
 
     def conclude(self, outcome: _Outcome, say: Progress) -> None:
         """Act on an answer, after it is written and before the folder is unlocked."""

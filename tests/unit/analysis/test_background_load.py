@@ -10,7 +10,7 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.background_load import find_frontier
 from slowdust.analysis.stored import analyse
 from slowdust.store.latency import Histogram
-from slowdust.store.slice import BesideSlice, Slice
+from slowdust.store.slice import BackgroundSlice, Slice
 from tests.unit.analysis.results import a_result
 from tests.unit.ratios import interval_of, value_of
 from tests.unit.synthetic import QUIET, synthetic_experiment
@@ -34,7 +34,7 @@ def histogram(values: dict[int, int]) -> Histogram:
 def add_beside(record: Slice, alone: float, rate: float, ms: int = 2) -> None:
     """Add background load of `rate` operations/s; alone the test is `alone` times as fast."""
     operations = round(rate * 0.25)
-    record.beside = BesideSlice(
+    record.beside = BackgroundSlice(
         test="transactions",
         clients=2,
         rate=100.0,

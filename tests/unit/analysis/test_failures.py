@@ -12,7 +12,7 @@ from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.failures import count_failures, failed_wholly
 from slowdust.analysis.results.gate import parse_gate
 from slowdust.analysis.stored import analyse
-from slowdust.cli.conduct import exit_code_of
+from slowdust.cli.conduct import gate_exit_code
 from slowdust.report import html
 from slowdust.report.answer import first_screen
 from slowdust.report.formats import REPORTS, SHORT_REPORTS, render_as
@@ -182,10 +182,10 @@ def test_junit_has_an_error_for_a_test_that_fails(snapshot: SnapshotAssertion) -
 
 def test_a_gate_does_not_pass_a_test_that_fails_wholly() -> None:
     gates = [parse_gate("slower")]
-    assert exit_code_of(gates, report_of(fails, OTHER)) == 1
-    assert exit_code_of(gates, report_of(fails_in(0.5), OTHER)) == 0
-    assert exit_code_of(gates, report_of(fails_in(0.0))) == 3
-    assert exit_code_of([], report_of(fails, OTHER)) == 0, "a report is not the experiment"
+    assert gate_exit_code(gates, report_of(fails, OTHER)) == 1
+    assert gate_exit_code(gates, report_of(fails_in(0.5), OTHER)) == 0
+    assert gate_exit_code(gates, report_of(fails_in(0.0))) == 3
+    assert gate_exit_code([], report_of(fails, OTHER)) == 0, "a report is not the experiment"
 
 
 def test_a_test_that_was_ended_is_reported_first_and_is_not_decided(

@@ -19,7 +19,7 @@ from slowdust.store.bundle import open_bundle, pack
 from slowdust.store.experiments import Annotation, read_annotation, write_annotation
 from slowdust.store.finding import Finding, Severity
 from slowdust.store.folder import Folder, writing
-from slowdust.store.manifest import JOINED_SCHEMA, Counting, Manifest
+from slowdust.store.manifest import MERGED_SCHEMA, Counting, Manifest
 from slowdust.store.preparation import Preparation
 from slowdust.store.slice import Slice
 from slowdust.store.trial import Trial
@@ -67,7 +67,7 @@ def test_all_slices_are_there_once_and_each_start_is_of_one_host(
     ]
     assert manifest.hosts[1].parts[0].experiment == "on-beta"
     assert manifest.hosts[1].parts[0].path == str(tmp_path / "on-beta")
-    assert manifest.schema == JOINED_SCHEMA
+    assert manifest.schema == MERGED_SCHEMA
     assert manifest.host == {"CPU": "synthetic", "Memory": "7.9 GiB"}
     assert manifest.method.incarnations == 6
     assert manifest.spent_s == 1000.0
@@ -326,7 +326,7 @@ def test_counts_of_another_source_are_skipped_and_named(tmp_path: Path) -> None:
             writer.append_count(*(msgspec.structs.replace(c, source=source) for c in counts))
     joined = merge(parts, _joined(tmp_path))
     assert {count.source for count in joined.folder.read_counts()} == {"pmu"}
-    assert "another way" in joined.sentences[0]
+    assert "in a different way" in joined.sentences[0]
 
 
 def test_findings_and_warnings_name_their_host(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

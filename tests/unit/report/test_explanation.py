@@ -13,7 +13,7 @@ from slowdust.analysis.explanation.one_result import Explained, explain_results
 from slowdust.analysis.stored import Stored
 from slowdust.report import console
 from slowdust.report.explanation import ASCII, UNICODE, document, drawn, falling
-from slowdust.store.manifest import HostFacts, JoinedPart
+from slowdust.store.manifest import HostFacts, MergedPart
 from tests.unit.synthetic_parts import BASE, OTHER, TEST, Spent, parts_experiment
 
 
@@ -133,7 +133,7 @@ def test_a_joined_experiment_has_no_command_that_resumes() -> None:
             name="a",
             group="synthetic",
             slowdust="0",
-            parts=[JoinedPart(experiment="part", path="part", incarnations=[1, 2, 3])],
+            parts=[MergedPart(experiment="part", path="part", incarnations=[1, 2, 3])],
         )
     ]
     [one] = explain_results(stored, TEST, None, None, None).explained

@@ -11,7 +11,7 @@ import pytest
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.store.experiments import (
     Annotation,
-    kept_experiment,
+    find_experiment,
     read_annotation,
     remove_experiment,
     rename_experiment,
@@ -32,7 +32,7 @@ def results(tmp_path: Path) -> Path:
 
 def test_a_renamed_experiment_has_its_name_everywhere_and_its_place_in_lists(results: Path) -> None:
     records = (results / "first/slices.ndjson").read_bytes()
-    folder = rename_experiment(kept_experiment(results, "first"), "night-1")
+    folder = rename_experiment(find_experiment(results, "first"), "night-1")
     assert not (results / "first").exists()
     assert folder.read_manifest().experiment == "night-1"
     assert folder.spec_file.read_text() == 'name = "night-1"\nrows = 10\n'
@@ -73,7 +73,7 @@ def test_no_experiment_takes_the_place_of_another(results: Path) -> None:
 @pytest.mark.parametrize("name", ["../first", "", "a/b", ".hidden", "two words"])
 def test_names_that_leave_the_folder_are_refused(results: Path, name: str) -> None:
     with pytest.raises(UsageError, match="name"):
-        kept_experiment(results, name)
+        find_experiment(results, name)
     with pytest.raises(UsageError, match="name"):
         rename_experiment(Folder(results / "first"), name)
 
@@ -82,7 +82,7 @@ def test_a_folder_without_records_is_no_experiment(results: Path) -> None:
     (results / "mine").mkdir()
     (results / "mine/thesis.txt").touch()
     with pytest.raises(UsageError, match="no experiment 'mine'"):
-        kept_experiment(results, "mine")
+        find_experiment(results, "mine")
 
 
 def test_a_running_experiment_is_neither_renamed_nor_removed(results: Path) -> None:

@@ -25,7 +25,7 @@ from slowdust.report.history import Course, panel_of
 from slowdust.wording import GROUP_TITLES, counted, step_label
 
 _MOST_DATES = 40
-"""Most dates that a trend shows, the last ones."""
+"""Maximum number of dates that a trend shows, the last ones."""
 
 
 def document(trends: Sequence[Trend]) -> Document:

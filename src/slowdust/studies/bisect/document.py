@@ -37,7 +37,7 @@ from slowdust.studies.engine import STEPS
 from slowdust.wording import share, signed_amount
 
 _FUNCTIONS = 8
-"""Most functions listed per change."""
+"""Maximum number of functions listed per change."""
 
 
 def document(outcome: Outcome) -> Document:

@@ -31,7 +31,7 @@ _CHANGE = {0.08: 0.87, 0.4: 0.07, 1.6: 0.04, 6.4: 0.02}
 _WRONG = {0.1: 0.019, 0.8: 0.001}
 """Standard deviation of the error of a wrong measurement -> share of all measurements."""
 _LEAST_ERROR = 1e-5
-"""Least standard error of a measurement: exact ones could contradict each other."""
+"""Minimum standard error of a measurement: exact ones could contradict each other."""
 _EXPECTED = 1.5
 """Changes expected in the whole range before anything is measured."""
 _KEPT = 32
@@ -41,7 +41,7 @@ _UNLIKELY = 12.0
 _MOST_MOMENTS = 256
 """Number of the likeliest combinations that ratios and their errors are computed from."""
 _LEAST_FACTOR = 1e-12
-"""Least factor of a determinant: smaller ones are rounding errors."""
+"""Minimum factor of a determinant: smaller ones are rounding errors."""
 
 _Combination = tuple[int, ...]
 """Index of the distribution of each interval, then of each measurement's error."""

@@ -129,7 +129,7 @@ def _nearest(wanted: int, before: int, after: int, skipped: Collection[int]) -> 
 
 
 _MOST_CONFIRMATIONS = 2
-"""Most direct comparisons of a change with the candidate before it."""
+"""Maximum number of direct comparisons of a change with the candidate before it."""
 _DRIFT = 0.25
 """Standard deviation of builds without a change, relative to the smallest change."""
 

@@ -217,5 +217,5 @@ class Bisection(Study[Question, Record, Outcome]):
         return outcome
 
     def document(self, outcome: Outcome) -> Document:
-        """Return the answer for readers."""
+        """Return the answer as a document."""
         return document(outcome)

@@ -14,7 +14,7 @@ from slowdust.wording import counted, listing, share
 
 _CERTAIN = 0.99
 _MOST_NAMED = 4
-"""Most candidates of an interval that are named one by one."""
+"""Maximum number of candidates of an interval that are named one by one."""
 
 
 def cost_in_words(ratio: float, metric: str) -> str:

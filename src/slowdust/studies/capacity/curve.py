@@ -64,12 +64,12 @@ the spread comes mostly from the machine. Without it a few unlucky trials would 
 one contender, and change its capacity."""
 _THETA_SPREAD = 1.0
 _MOST_SEGMENTS = 60
-"""Most values of the drift: with more turns, neighbouring turns share one."""
+"""Maximum number of values of the drift: with more turns, neighbouring turns share one."""
 _STEPS = 40
 _CLOSE = 1e-4
 _LEAST = 1e-9
 _FEWEST_STARTS = 3
-"""Fewest starts for an estimate of how much they differ."""
+"""Minimum number of starts for an estimate of how much they differ."""
 
 Ends = tuple[float, float]
 

@@ -30,7 +30,7 @@ class Question(Asked, kw_only=True, frozen=True):
     arrivals: str
     """Distribution of the arrivals: `poisson` or `uniform`."""
     trial: Second | None
-    """Least length of a trial; None for the default."""
+    """Minimum length of a trial; None for the default."""
 
     @property
     def terms(self) -> Sla:

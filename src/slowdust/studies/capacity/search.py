@@ -30,7 +30,7 @@ from slowdust.units import Second
 PRECISION, BUDGET = "precision", "budget"
 """Why a search ends."""
 FEWEST_STARTS = 3
-"""Fewest starts of the servers before a search may end by precision: restarts change capacities."""
+"""Minimum number of starts before a search may end by precision: restarts change capacities."""
 _Z = 1.138
 """Distance of the two rates from the threshold, in spreads: 87% and 13% meet the SLA."""
 _FACTOR = 2.0
@@ -229,6 +229,6 @@ class Search:
 def make_search(spec: Spec, names: Sequence[str], trials: Sequence[Trial]) -> Search:
     """Return the search of a specification, with its trials so far."""
     assert spec.trials is not None
-    starts = spec.planned_incarnations(rounds(spec.budget, tests=1))
+    starts = spec.planned_starts(rounds(spec.budget, tests=1))
     plan = Plan(spec.budget, spec.trials.precision, starts, spec.seed)
     return Search(names, parse_sla(spec.trials.sla), plan, [*trials])

@@ -24,7 +24,7 @@ KEPT_UP = 0.95
 """Share of the offered rate that has to be completed in addition to the terms, as in the SLA for
 writers of the Insert Benchmark."""
 BEYOND = 20
-"""Fewest operations beyond a percentile, so that a trial has the percentile."""
+"""Minimum number of operations beyond a percentile, so that a trial has the percentile."""
 EXAMPLE = "p99<5ms,errors=0"
 _UNITS = (("us", 1e-6), ("ms", 1e-3))
 _TERM = re.compile(r"\s*([A-Za-z0-9.]+)\s*(<=|>=|<|>|=)\s*(.+?)\s*")

@@ -139,7 +139,7 @@ class Capacities(Study[Question, Record, Outcome]):
         return summarize_search(name, self.record, self._search(), manifest, command)
 
     def document(self, outcome: Outcome) -> Document:
-        """Return the answer for readers."""
+        """Return the answer as a document."""
         return document(outcome)
 
     def how_to_resume(self, folder: StudyFolder, error: BaseException) -> str | None:

@@ -33,7 +33,7 @@ FEWEST = 4
 WINDOW = 15
 """Last nights that are searched for a change."""
 _REFERENCE = 40
-"""Most nights before a change whose mean is the level before it."""
+"""Maximum number of nights before a change whose mean is the level before it."""
 MEMORY = WINDOW + _REFERENCE
 """Last nights that a decision depends on."""
 _PRIOR = 10
@@ -49,11 +49,11 @@ class Rule:
     least: float
     """Smallest change of the log cost that is reported."""
     floor: float
-    """Least standard deviation of a night."""
+    """Minimum standard deviation of a night."""
     unknown: float
     """Standard deviation of a night while no series is long enough."""
     cap: float
-    """Most standard deviations that a night counts for."""
+    """Maximum number of standard deviations that a night counts for."""
     threshold: float
     """Standard errors at which a change is significant."""
 

@@ -20,7 +20,7 @@ from slowdust.text import visible
 from slowdust.units import Second, format_duration
 
 COMMAND_TIME: Second = 60.0
-"""Longest time of a command."""
+"""Time limit of a command."""
 _LONGEST_COMPLAINT = 200
 
 

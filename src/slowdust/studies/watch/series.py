@@ -1,6 +1,6 @@
 """The record of a watch: its finished nights, and the night that is being measured.
 
-nights.ndjson   one record a night, appended and synced when its experiment is finished
+nights.ndjson   one record per night, appended and synced when its experiment is finished
 tonight.json    the night that is being measured
 nights/         the experiments, a results folder
 
@@ -86,7 +86,7 @@ def read_nights(folder: Path) -> list[Night]:
     """Return all complete records; an incomplete last line is ignored.
 
     Raises:
-        SlowdustError: a line that is not the last is damaged.
+        SlowdustError: a line before the last is damaged.
     """
     return read_records(folder / NIGHTS_FILE, Night)
 

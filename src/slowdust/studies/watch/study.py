@@ -62,9 +62,9 @@ from slowdust.studies.watch.subjects import (
 from slowdust.wording import first_line
 
 MOST_TRIES = 2
-"""Most tries of a subject that cannot be measured, while nothing is new."""
+"""Maximum number of tries of a subject that cannot be measured, while nothing is new."""
 MOST_AGAIN = 2
-"""Most repeats of a doubtful subject while nothing is new."""
+"""Maximum number of repeats of a doubtful subject while nothing is new."""
 
 
 @dataclass
@@ -165,7 +165,7 @@ class WatchStudy(Study[Watch, None, Outcome]):
         return Outcome(self.night, self.judgement, self.state, self.nights, _unreported(self.state))
 
     def document(self, outcome: Outcome) -> Document:
-        """Return the state of the watch for readers."""
+        """Return the state of the watch as a document."""
         return document(self.watch.table.name, outcome.state, outcome.nights)
 
     def conclude(self, outcome: Outcome, say: Progress) -> None:

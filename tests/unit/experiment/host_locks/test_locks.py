@@ -15,7 +15,7 @@ import pytest
 from slowdust.errors import SlowdustError
 from slowdust.experiment import host_locks as locks
 from slowdust.experiment.host_locks import Holder, LockedError, held
-from slowdust.places import claims_directory
+from slowdust.places import host_locks_directory
 from tests.unit.experiment.host_locks.holding import another_process_holds
 
 MINE = Holder.here("mine")
@@ -142,7 +142,7 @@ def test_holder_in_another_container_is_reported_as_such() -> None:
 
 def test_directory_is_one_that_all_users_can_write_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SLOWDUST_CLAIMS")
-    assert claims_directory().stat().st_mode & 0o1777 == 0o1777
+    assert host_locks_directory().stat().st_mode & 0o1777 == 0o1777
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
