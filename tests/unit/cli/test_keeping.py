@@ -120,7 +120,7 @@ def test_serve_shows_pages_until_it_is_interrupted(results: Path) -> None:
     ) as server:
         assert server.stdout is not None
         server.stdout.readline()
-        url = server.stdout.readline().split()[3].rstrip(",")
+        url = server.stdout.readline().split()[2].rstrip(";")
         with urllib.request.urlopen(url) as page:
             assert "slap" in page.read().decode()
         server.send_signal(signal.SIGINT)
@@ -128,7 +128,7 @@ def test_serve_shows_pages_until_it_is_interrupted(results: Path) -> None:
             out, err = server.communicate(timeout=30)
         finally:
             server.kill()
-    assert (server.returncode, out, err) == (0, "\nended\n", "")
+    assert (server.returncode, out, err) == (0, "\nstopped\n", "")
 
 
 def test_serve_refuses_a_port_in_use(slowdust: Slowdust, snapshot: SnapshotAssertion) -> None:
