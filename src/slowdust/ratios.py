@@ -183,8 +183,8 @@ def bounded_work(of: Ratio) -> tuple[str, str]:
 def _bounded(of: Ratio) -> tuple[str, str]:
     """Write a distance from 1 and its bounds, all as percentages or all as factors.
 
-    The nearer bound is rounded down and the farther one up. There are none without an interval
-    that excludes 1, and none where the two are printed alike.
+    The nearer bound is rounded down and the farther one up. Bounds are empty if
+    the interval is missing or includes 1, or if both are printed alike.
     """
     if of.value <= 0:
         return distance(of.value), ""

@@ -209,7 +209,7 @@ def test_slices_are_zoomed_together_and_the_pointer_names_their_round(
     assert 5 <= stretches[0][1] - stretches[0][0] < 15
     ActionChains(driver).move_to_element(ratios).perform()
     place, *values = ratios.find_element(By.CSS_SELECTOR, ".readout").text.split("\n")
-    assert place.startswith("Incarnation 1, round ")
+    assert place.startswith("Start 1, round ")
     assert [value.split(": ")[0] for value in values] == ["postgres@17.6"]
 
 

@@ -38,7 +38,7 @@ def _texts(picture: ElementTree.Element) -> list[str]:
     "case",
     [
         ("plain_url", "#intervals figure", ["Intervals", "point-query"]),
-        ("plain_url", "#test-scan-c1 figure", ["scan", "postgres@17.6", "incarnation 1"]),
+        ("plain_url", "#test-scan-c1 figure", ["scan", "postgres@17.6", "start 1"]),
         ("long_url", "#test-qr100-c1 .graphs figure", ["qr100", "postgres@17.6", "0:20"]),
         ("history_url", "#line-0 figure", ["Groups of tests", "8.0.19"]),
     ],

@@ -89,6 +89,8 @@ class Server:
 
 POSTGRES = "postgres@17.6"
 OLD_MYSQL, NEW_MYSQL = "mysql@5.5.9/innodb", "mysql@9.7.4/innodb"
+MYSQL_BETWEEN = ("mysql@5.6.24/innodb", "mysql@5.7.22/innodb", "mysql@8.0.15/innodb")
+"""Versions between `OLD_MYSQL` and `NEW_MYSQL`."""
 ROCKSDB = "mariadb@10.11.18/rocksdb"
 _WITH_ROCKSDB = ROCKSDB.partition("/")[0]
 _SOON = {

@@ -163,7 +163,7 @@ def test_debian_is_believed_by_its_signature_alone(
 
 @needs_apt
 @pytest.mark.parametrize("name", allocators.NAMES)
-@pytest.mark.parametrize("version", ends_first(["5.5.9", "5.6.24", "9.7.4"]))
+@pytest.mark.parametrize("version", ends_first(["5.5.9", "5.6.24", "5.7.22", "8.0.15", "9.7.4"]))
 def test_allocator_can_be_loaded_before_old_and_new_servers(name: str, version: str) -> None:
     build = fetched("mysql", version)
     library = allocators.library(name, print)

@@ -22,14 +22,21 @@ from tests.integration.purchases import (
     replace,
     running_server,
 )
-from tests.integration.servers import NEW_MYSQL, POSTGRES, ROCKSDB, Server, SharedServers
+from tests.integration.servers import (
+    MYSQL_BETWEEN,
+    NEW_MYSQL,
+    POSTGRES,
+    ROCKSDB,
+    Server,
+    SharedServers,
+)
 from tests.tiers.selection import full
 
 AT_ONCE = 60.0
 """Seconds on a busy machine; a step that is stopped would have run for ten minutes."""
 SERVERS = (
     POSTGRES,
-    *(pytest.param(name, marks=full) for name in ("mysql@5.6.24/innodb", NEW_MYSQL, ROCKSDB)),
+    *(pytest.param(name, marks=full) for name in (*MYSQL_BETWEEN, NEW_MYSQL, ROCKSDB)),
 )
 
 

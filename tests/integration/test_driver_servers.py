@@ -26,6 +26,7 @@ from tests.integration.driver_process import (
 )
 from tests.integration.purchases import CLIENTS, LOADED, Purchases, load, query, replace
 from tests.integration.servers import (
+    MYSQL_BETWEEN,
     NEW_MYSQL,
     OLD_MYSQL,
     POSTGRES,
@@ -38,7 +39,7 @@ from tests.tiers.selection import full
 
 WITH_TRANSACTIONS = (
     OLD_MYSQL,
-    pytest.param("mysql@5.6.24/innodb", marks=full),
+    *(pytest.param(name, marks=full) for name in MYSQL_BETWEEN),
     NEW_MYSQL,
     ROCKSDB,
     pytest.param("mariadb@11.4.5/innodb", marks=full),

@@ -33,6 +33,7 @@ from tests.tiers.selection import ends_first, full
 from tests.waiting import wait_until
 
 OLDEST, OLD, NEW = "mysql@5.5.9", "mysql@5.6.24", "mysql@9.7.4"
+MYSQL = (OLDEST, OLD, "mysql@5.7.22", "mysql@8.0.15", NEW)
 MARIADB = (
     "mariadb@10.1.8",
     "mariadb@10.1.13",
@@ -45,7 +46,7 @@ MARIADB = (
 )
 
 
-BUILDS = [*ends_first((OLDEST, OLD, NEW)), *ends_first(MARIADB)]
+BUILDS = [*ends_first(MYSQL), *ends_first(MARIADB)]
 WITH_ROCKSDB = "mariadb@10.11.18"
 CHANGED_BY_MAINTENANCE = """SHOW GLOBAL VARIABLES WHERE variable_name IN
     ('innodb_io_capacity', 'innodb_io_capacity_max', 'innodb_max_dirty_pages_pct',
@@ -216,9 +217,7 @@ def test_settings_that_a_version_does_not_know(builds: GetBuildOf) -> None:
         accept(new, {"inodb_buffer_pool_size": "64M"})
 
 
-@pytest.mark.parametrize(
-    "build", [*ends_first((OLDEST, OLD, NEW)), *ends_first(MARIADB[1:])], indirect=True
-)
+@pytest.mark.parametrize("build", [*ends_first(MYSQL), *ends_first(MARIADB[1:])], indirect=True)
 def test_refused_values_are_reported_in_the_servers_own_words(build: Build) -> None:
     """MariaDB 10.1.8 prints its help without warnings."""
     refused = f"{build.version} refuses the settings: "
@@ -248,9 +247,17 @@ def test_encrypted_access_is_next_to_the_socket_and_asks_for_a_password(
             driver.sql(without, ["SELECT 1"])
 
 
-@pytest.mark.parametrize("build", [OLD], indirect=True)
-def test_builds_whose_tls_is_too_old_are_known(build: Build) -> None:
-    assert "tls_version" in str(family(build.dbms).without_tls(build, server_account()))
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (OLD, "no setting tls_version"),
+        pytest.param("mysql@5.7.22", "only TLSv1,TLSv1.1", marks=full),
+        pytest.param("mysql@8.0.15", "OpenSSL 1.0", marks=full),
+    ],
+)
+def test_builds_whose_tls_is_too_old_are_known(builds: GetBuildOf, name: str, reason: str) -> None:
+    build = builds(*name.split("@"))
+    assert reason in str(family(build.dbms).without_tls(build, server_account()))
 
 
 @pytest.mark.parametrize("build", [OLDEST, pytest.param(NEW, marks=full)], indirect=True)

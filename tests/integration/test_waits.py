@@ -87,7 +87,10 @@ def window(instance: Instance, driver: Driver, seconds: float = 0.5) -> WaitWind
     [
         ("postgres@17.6", None, "Lock/transactionid"),
         ("mysql@9.7.4", "innodb", "innodb/row lock"),
-        pytest.param("mysql@5.6.24", "innodb", "innodb/row lock", marks=full),
+        *(
+            pytest.param(f"mysql@{version}", "innodb", "innodb/row lock", marks=full)
+            for version in ("5.6.24", "5.7.22", "8.0.15")
+        ),
         ("mariadb@10.11.18", "rocksdb", "rocksdb/row lock"),
     ],
 )

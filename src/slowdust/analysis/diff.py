@@ -524,8 +524,8 @@ def _tally(diff: Diff, compared: Sequence[TestDifference]) -> str:
     contenders = list(dict.fromkeys(test.contender for test in compared))
     subject = contenders[0] if len(contenders) == 1 else counted(len(contenders), "contender")
     return (
-        f"{subject} compared with {diff.base}, {diff.before.experiment} to "
-        f"{diff.after.experiment}, {counted(len(compared), 'result')}: {', '.join(parts)}."
+        f"{subject} compared with {diff.base}, from {diff.before.experiment} to "
+        f"{diff.after.experiment} ({counted(len(compared), 'result')}): {', '.join(parts)}."
     )
 
 
@@ -569,8 +569,8 @@ def _rest(compared: Sequence[TestDifference]) -> list[str]:
     bounds = [test.ratio.low for test in rest if test.ratio and test.ratio.low is not None]
     if not bounds or len(bounds) < len(rest) or min(bounds) >= 1:
         return []
-    subject = "All other tests" if len(rest) < len(compared) else "All tests"
-    return [f"{subject} lost at most {distance(min(bounds), Rounding.UP)}."]
+    subject = "Any other test" if len(rest) < len(compared) else "Any test"
+    return [f"{subject} could have lost at most {distance(min(bounds), Rounding.UP)}."]
 
 
 def _changed_verdicts(diff: Diff, compared: Sequence[TestDifference]) -> list[str]:

@@ -419,7 +419,7 @@ def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
         for name in sorted(names)
     }
     return [
-        Evidence(kind="settings", words=f"{name} = {value} ({of_base} on the base)")
+        Evidence(kind="settings", words=f"{name} = {value} (base: {of_base})")
         for name, (value, of_base) in values.items()
         if _parse_setting(value) != _parse_setting(of_base)
     ]

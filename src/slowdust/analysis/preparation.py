@@ -151,7 +151,7 @@ class Difference:
             for place, value in enumerate((self.value, self.other))
         )
         if self.beside is None:
-            return f"{where} has {own} {self.quantity.words} that preparation should have removed"
+            return f"{where} has {own} {self.quantity.words}, but preparation should leave 0"
         return f"{where} has {own} {self.quantity.words}, compared with {other} on {self.beside}"
 
 

@@ -196,7 +196,9 @@ def _some(lack: Lack, some: str, recall: float, *, alone: bool) -> str:
             finds = "finds" if alone else "find"
             return f"{some} {finds} more than {recall:.2f} with the lowest effort"
         case Lack.TOO_FAR:
-            return f"in {some} the efforts next to a recall of {recall:.2f} are too far away"
+            return (
+                f"in {some} the efforts around a recall of {recall:.2f} are too far from each other"
+            )
         case Lack.SILENT:
             return f"in {some} {lack.value}"
 

@@ -337,7 +337,7 @@ def notes_about_work(
     rows = None if counting is None else counting.rows
     if measured and rows is not None:
         notes.append(
-            f"Work was counted on a table of {rows:,} rows, fewer than in the timed one: indexes "
+            f"Work was counted on a table of {rows:,} rows, smaller than the timed one: indexes "
             f"may have fewer levels, and statements different plans."
         )
     if counting is not None and (left_out := counting.left_out) is not None:

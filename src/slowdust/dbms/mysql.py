@@ -24,8 +24,8 @@ from slowdust.dbms.mysqld.settings import (
     as_arguments,
     data_directory,
     data_options,
-    find_plugin,
-    known_settings,
+    default_value,
+    find_library,
     option_file,
     runtime_directory,
     server_options,
@@ -209,7 +209,7 @@ class MysqldFamily(Family):
         return {setting: self.render_bytes(size)}
 
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
-        if engine != "rocksdb" or find_plugin(build, ROCKSDB_PLUGIN) is not None:
+        if engine != "rocksdb" or find_library(build, ROCKSDB_PLUGIN) is not None:
             return None
         return (
             f"{self.name} {build.version} has no engine rocksdb, because {ROCKSDB_PLUGIN} is "
@@ -227,10 +227,18 @@ class MysqldFamily(Family):
         return self._command(site, server_options(site))
 
     def without_tls(self, build: Build, account: Account) -> str | None:
-        """Look for the setting for TLS versions: servers without it may lack current versions."""
-        if "tls_version" in known_settings(build, account):
-            return None
-        return "its server has no setting tls_version and may not support TLS 1.2"
+        """Read the setting for TLS versions, and look for OpenSSL 1.0 in the build.
+
+        Servers with OpenSSL 1.0 have no ECDHE cipher suites, and the driver has no others.
+        """
+        versions = default_value(build, account, "tls_version")
+        if versions is None:
+            return "its server has no setting tls_version and may not support TLS 1.2"
+        if "TLSv1.2" not in versions:
+            return f"its server supports only {versions}, and the driver needs TLS 1.2"
+        if find_library(build, "libssl.so.1.0*") is not None:
+            return "its OpenSSL 1.0 has no cipher suite that the driver supports"
+        return None
 
     def create(self, site: Site, run: Run) -> None:
         self.prepare(site)
@@ -375,6 +383,7 @@ def _engine_of(site: Served) -> Engine:
 
 
 _INITIALIZES_SINCE = (5, 7, 6)
+_HIDES_WARNINGS_SINCE = (8, 0, 0)
 _VALIDATES_SINCE = (8, 0, 16)
 _PLUGINS = {Auth.NATIVE: "mysql_native_password", Auth.CACHING_SHA2: "caching_sha2_password"}
 _SHA2_SINCE = (8, 0, 0)
@@ -398,10 +407,12 @@ class Mysql(MysqldFamily):
         return (*sha2, *native)
 
     def validation(self, build: Build) -> Sequence[str]:
-        """Return the validation mode of newer versions, with warnings."""
-        if version_of(build.facts.version) < _VALIDATES_SINCE:
+        """Return the validation mode of newer versions, with warnings, which 8.0 and newer hide."""
+        version = version_of(build.facts.version)
+        if version < _HIDES_WARNINGS_SINCE:
             return super().validation(build)
-        return ("--validate-config", "--log-error-verbosity=2")
+        mode = super().validation(build) if version < _VALIDATES_SINCE else ("--validate-config",)
+        return (*mode, "--log-error-verbosity=2")
 
     def identified(self, site: Site, access: Access) -> str:
         """Name the access's plugin in versions with more than the native one."""

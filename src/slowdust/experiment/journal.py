@@ -209,7 +209,7 @@ class Journal:
         )
 
     @property
-    def last_incarnation(self) -> int:
+    def last_start(self) -> int:
         """The number of the newest start of the servers; 0 before the first."""
         numbers = [record.place.incarnation for step in self.steps for record in step.slices]
         numbers += [failure.incarnation for failure in self.manifest.failed_steps]

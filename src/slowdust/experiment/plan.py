@@ -40,16 +40,16 @@ class PlannedStep:
         """Whether it gets more slices if there is time."""
         return self.chosen and not self.settled and not self.abandoned
 
-    def session(self, contender: str, incarnation: int) -> str:
-        return f"{contender}|{self.key}|{incarnation}"
+    def session(self, contender: str, start: int) -> str:
+        return f"{contender}|{self.key}|{start}"
 
-    def place(self, contender: str, incarnation: int, slot: int, block: int = 0) -> Place:
+    def place(self, contender: str, start: int, slot: int, block: int = 0) -> Place:
         return Place(
             benchmark=self.test.benchmark,
             test=self.test.name,
             clients=self.clients,
             contender=contender,
-            incarnation=incarnation,
+            incarnation=start,
             block=block,
             slot=slot,
         )

@@ -157,7 +157,7 @@ def estimate_run(spec: Spec, results: Path, before: Manifest | None = None) -> R
         ]
         usual_length = benchmark.usual_length(spec.chosen_tests(), spec.clients)
         length = median(lengths) if lengths else usual_length
-        starts = spec.planned_incarnations(benchmark.planned_starts)
+        starts = spec.planned_starts(benchmark.planned_starts)
         needed, budget = contenders * starts * length, spec.budget_of_steps or 0.0
         short_of = ""
         if 0 < budget < needed:
@@ -171,7 +171,7 @@ def estimate_run(spec: Spec, results: Path, before: Manifest | None = None) -> R
         return RunEstimate(
             measuring, wall, None, "", short_of=short_of, following=following, builds=missing_builds
         )
-    starts = schedule.incarnations(spec, len(steps))
+    starts = schedule.planned_starts(spec, len(steps))
     left = spec.budget
     if before is not None:
         starts = max(1, starts - max(before.turns_done.values(), default=0))

@@ -162,7 +162,7 @@ def drop_duplicates(parts: Sequence[Records]) -> tuple[list[Records], list[str]]
         sentences.append(
             f"'{part.label}' was given twice and is used once"
             if part.path == other.path
-            else f"'{part.label}' is excluded: '{other.label}' has all of its {slices}"
+            else f"'{part.label}' is excluded: '{other.label}' contains all of its {slices}"
         )
 
     for part in parts:

@@ -192,6 +192,8 @@ class Cell:
     """The test and its number of clients, to whose part of the page it leads."""
     zoom: str = ""
     """The seconds of the graphs of its test that a page shows when it is clicked: '105,135'."""
+    bar: tuple[float, str] | None = None
+    """A bar that a page draws: its width in percent of the cell, and its contender."""
     is_code: bool = False
     is_bad: bool = False
     """Whether something went wrong."""

@@ -17,7 +17,15 @@ from slowdust.report.document import (
     text,
 )
 from slowdust.report.markdown.table import mapped
-from slowdust.report.sections import contenders, evidence, hardware, hosts, results, steps
+from slowdust.report.sections import (
+    contenders,
+    evidence,
+    hardware,
+    hosts,
+    measured,
+    results,
+    steps,
+)
 from slowdust.units import known
 from slowdust.wording import MOST_LISTED, clients
 
@@ -100,6 +108,7 @@ SECTIONS: tuple[OfReport | OfTests, ...] = (
     contenders.state_of_host,
     warnings,
     OfTests(evidence.plans),
+    OfTests(measured.measured),
     contenders.contenders,
     contenders.method,
     contenders.host,

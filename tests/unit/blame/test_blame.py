@@ -98,7 +98,7 @@ def test_work_decides_where_time_is_unsure_and_the_sentence_says_so() -> None:
     assert points.cost is not None and points.gain is not None
     assert (points.cost.after, points.gain.after) == ("8.1", "8.2")
     assert points.cost.ratio == pytest.approx(1.2, rel=0.01)
-    assert "so work decides." in points.sentences[0]
+    assert "so work is used." in points.sentences[0]
     assert "10% more work from 8.0 to 8.2" in points.sentences[1]
 
 
@@ -120,7 +120,7 @@ def test_work_decides_of_the_steps_that_were_counted_where_time_is_sure_of_none(
     assert of_work
     for group in of_work:
         lacking = {"8.2": "8.2 and 8.3", "8.3": "8.3"}[uncounted]
-        assert f"counted of {lacking}." in group.sentences[0]
+        assert f"not counted for {lacking}" in group.sentences[0]
         assert "8.1 cost the most: " in group.sentences[1]
     assert all(part.work is None for part in step_to(blame, uncounted).groups)
     assert all(part.work is not None for part in step_to(blame, "8.1").groups)

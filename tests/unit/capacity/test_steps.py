@@ -30,7 +30,7 @@ def test_trials_with_four_commits_are_taken(test: str, trial: float | None) -> N
 @pytest.mark.parametrize(("test", "trial"), [("qr100", 0.01), ("qr1000", 0.1), ("qp500", 0.3)])
 def test_trials_with_fewer_are_refused(test: str, trial: float) -> None:
     asked = question(test, trial)
-    with pytest.raises(UsageError, match=f"{test} .*4 times"):
+    with pytest.raises(UsageError, match=rf"{test} .*\b4\b"):
         check(asked)
 
 

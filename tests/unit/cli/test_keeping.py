@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -119,12 +120,13 @@ def test_serve_shows_pages_until_it_is_interrupted(results: Path) -> None:
         text=True,
     ) as server:
         assert server.stdout is not None
-        server.stdout.readline()
-        url = server.stdout.readline().split()[2].rstrip(";")
-        with urllib.request.urlopen(url) as page:
-            assert "slap" in page.read().decode()
-        server.send_signal(signal.SIGINT)
         try:
+            server.stdout.readline()
+            address = re.search(r"http://[\w.:/]+", server.stdout.readline())
+            assert address is not None
+            with urllib.request.urlopen(address.group()) as page:
+                assert "slap" in page.read().decode()
+            server.send_signal(signal.SIGINT)
             out, err = server.communicate(timeout=30)
         finally:
             server.kill()

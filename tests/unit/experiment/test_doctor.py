@@ -291,7 +291,7 @@ def test_a_bad_state_is_named_with_its_severity_and_the_command_that_mends_it(
     [
         (Syncs(200, 0.0005, 0.002), "ok", "about 2,000 commits/s"),
         (Syncs(50, 0.01, 0.03), "warning", "10.0 ms"),
-        (Syncs(200, 0.0005, 0.05), "note", "stalls"),
+        (Syncs(200, 0.0005, 0.05), "note", "50.0 ms"),
         (Syncs(200, 0.000002, 0.00001), "note", "disk"),
     ],
 )

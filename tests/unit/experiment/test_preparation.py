@@ -134,7 +134,7 @@ def test_different_tables_are_prepared_again(capsys: pytest.CaptureFixture[str])
     assert times == 2
     assert [record.repeated for record in kept] == [1, 1]
     assert [record.facts["sbtest1"]["pages"] for record in kept] == [100.0, 100.0]
-    assert "b: sbtest1 has 150 pages, a 100" in capsys.readouterr().err
+    assert "b: sbtest1 has 150 pages" in capsys.readouterr().err
 
 
 def test_differences_that_stay_are_kept_after_three_preparations(
@@ -143,7 +143,7 @@ def test_differences_that_stay_are_kept_after_three_preparations(
     times, kept = prepare([150.0, 160.0, 170.0, 180.0])
     assert times == 3
     assert kept[1].facts["sbtest1"]["pages"] == 170.0
-    assert "stays" in capsys.readouterr().err
+    assert capsys.readouterr().err.count("b: sbtest1 has") == 3
 
 
 def test_unchanged_tables_serve_two_starts() -> None:

@@ -5,7 +5,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import UsageError
-from slowdust.experiment.engine.schedule import incarnations
+from slowdust.experiment.engine.schedule import planned_starts
 from slowdust.experiment.spec.options import spec_from_options
 from slowdust.experiment.spec.spec import parse_spec, read_spec
 
@@ -165,14 +165,14 @@ def test_running_servers_are_taken_as_they_are(
 def test_running_servers_are_measured_in_long_steps_too() -> None:
     contenders = ["postgres://ann@db", "postgres@17.6"]
     data: dict[str, object] = {"name": "x", "contenders": contenders, "benchmark": "insert"}
-    assert parse_spec(data).planned_incarnations(usual=3) == 1
-    assert parse_spec({**data, "incarnations": 2}).planned_incarnations(usual=3) == 2
-    assert parse_spec({**data, "contenders": contenders[1:]}).planned_incarnations(usual=3) == 3
+    assert parse_spec(data).planned_starts(usual=3) == 1
+    assert parse_spec({**data, "incarnations": 2}).planned_starts(usual=3) == 2
+    assert parse_spec({**data, "contenders": contenders[1:]}).planned_starts(usual=3) == 3
 
 
 def test_running_servers_have_one_start_unless_more_are_wanted() -> None:
     contenders = ["postgres://ann@db", "postgres@17.6"]
     data: dict[str, object] = {"name": "x", "contenders": contenders, "budget": "10m"}
-    assert incarnations(parse_spec(data), tests=2) == 1
-    assert incarnations(parse_spec({**data, "incarnations": 3}), tests=2) == 3
-    assert incarnations(parse_spec({**data, "contenders": ["postgres@17.6"]}), tests=2) > 1
+    assert planned_starts(parse_spec(data), tests=2) == 1
+    assert planned_starts(parse_spec({**data, "incarnations": 3}), tests=2) == 3
+    assert planned_starts(parse_spec({**data, "contenders": ["postgres@17.6"]}), tests=2) > 1

@@ -185,5 +185,5 @@ def test_the_files_of_a_window_are_added_up() -> None:
     ],
 )
 def test_incomplete_files_are_refused(text: str) -> None:
-    with pytest.raises(SlowdustError, match="not a whole file of callgrind"):
+    with pytest.raises(SlowdustError, match="not a complete callgrind file"):
         read(text)

@@ -326,7 +326,7 @@ def test_counts_of_another_source_are_skipped_and_named(tmp_path: Path) -> None:
             writer.append_count(*(msgspec.structs.replace(c, source=source) for c in counts))
     joined = merge(parts, _joined(tmp_path))
     assert {count.source for count in joined.folder.read_counts()} == {"pmu"}
-    assert "another way" in joined.sentences[0]
+    assert "in a different way" in joined.sentences[0]
 
 
 def test_findings_and_warnings_name_their_host(tmp_path: Path, snapshot: SnapshotAssertion) -> None:

@@ -8,13 +8,12 @@ from xml.etree import ElementTree
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.analysis.model import BUCKETS_US, RoleReport, StepRun, Writers
+from slowdust.analysis.model import BUCKETS_US, Report, RoleReport, StepRun, Writers
 from slowdust.benchmarks.steps import INSERTER, in_order
-from slowdust.report.charts.bars import Bar, bars_chart, histograms
+from slowdust.report.charts.bars import Bar, bars_chart
 from slowdust.report.charts.marks import marks_of
 from slowdust.report.charts.seconds import Graph, Line, Run, step_graph
-from slowdust.report.html.cells import sla_failure
-from slowdust.report.html.page import Failure
+from slowdust.report.document import Cell, Section, Table
 from slowdust.report.html.steps import (
     backlog,
     late_us,
@@ -24,10 +23,12 @@ from slowdust.report.html.steps import (
     thinned,
     worst_us,
 )
+from slowdust.report.sections.measured import sla_failure
+from slowdust.report.sections.steps import buckets
 from slowdust.store.latency import Histogram
-from slowdust.store.manifest import StepFailure
 from slowdust.store.measured import Use
 from slowdust.store.step import RoleSecond, RoleUse, Sample, WriteSchedule
+from tests.unit.analysis.results import a_result
 
 (QUERIER,) = in_order(["query"])
 
@@ -72,6 +73,33 @@ def _run(contender: str, incarnation: int, **buckets: list[int]) -> StepRun:
             for role, counts in buckets.items()
         ],
     )
+
+
+def _histograms(runs: list[StepRun]) -> list[Table]:
+    """The tables of bars of all roles of the runs, as a page has them."""
+    report = Report(
+        experiment="e",
+        base="a",
+        contenders=["a", "b"],
+        margin=0.03,
+        results=[],
+        tldr=[],
+        contender_info=[],
+        step_runs=runs,
+    )
+    [run, *_] = runs
+    result = a_result("a", test=run.test, clients=run.clients)
+    result.benchmark = run.benchmark
+    section = buckets(report, [result])
+    assert section is not None
+    inner = (block for block in section.blocks if isinstance(block, Section))
+    return [table for each in inner for table in each.blocks if isinstance(table, Table)]
+
+
+def _cell(table: Table, row: int, column: int) -> Cell:
+    cell = table.rows[row].cells[column]
+    assert isinstance(cell, Cell)
+    return cell
 
 
 def _buckets(**at: int) -> list[int]:
@@ -231,23 +259,23 @@ def test_histograms_add_starts_and_skip_empty_ends() -> None:
         _run("b", 1, query=_buckets(at3=1), insert=_buckets(at9=2)),
     ]
 
-    query, insert = histograms(runs, in_order(["query", "insert", "delete"]))
+    query, insert = _histograms(runs)
 
-    assert query.contenders == ("a", "b")
-    assert [bucket.label for bucket in query.buckets] == ["≤ 1 ms", "≤ 4 ms", "≤ 16 ms"]
-    first = query.buckets[0].shares
-    assert [share.count for share in first] == [91, 0]
-    assert [share.percent for share in first] == ["91.0%", ""]
-    assert [share.width for share in first] == ["91.0%", "0.0%"]
-    assert [bucket.label for bucket in insert.buckets] == ["> 16 s"]
+    assert [column.contender for column in query.columns[1:]] == ["a", "b"]
+    assert [row.cells[0] for row in query.rows] == ["≤ 1 ms", "≤ 4 ms", "≤ 16 ms"]
+    first, empty = (_cell(query, 0, place) for place in (1, 2))
+    assert (first.text, first.note, first.bar) == ("91", "91.0%", (91.0, "a"))
+    assert (empty.text, empty.note, empty.bar) == ("0", "", None)
+    assert [row.cells[0] for row in insert.rows] == ["> 16 s"]
 
 
 def test_a_single_slow_statement_among_millions_is_still_seen() -> None:
-    (query,) = histograms([_run("a", 1, query=_buckets(at0=9_999_999, at8=1))], [QUERIER])
+    (query,) = _histograms([_run("a", 1, query=_buckets(at0=9_999_999, at8=1))])
 
-    slow = query.buckets[-1].shares[0]
-    assert slow.percent == "0.00001%"
-    assert float(slow.width.rstrip("%")) > 0.5
+    slow = _cell(query, len(query.rows) - 1, 1)
+    assert slow.note == "0.00001%"
+    assert slow.bar is not None
+    assert slow.bar[0] > 0.5
 
 
 def test_the_sla_is_reported_by_what_was_kept_worse(snapshot: SnapshotAssertion) -> None:
@@ -265,18 +293,3 @@ def test_the_sla_is_reported_by_what_was_kept_worse(snapshot: SnapshotAssertion)
     writers.sla_met = True
     assert sla_failure(writers) == ""
     assert sla_failure(None) == ""
-
-
-def test_a_reason_is_a_headline_and_a_log_that_folds_when_long() -> None:
-    def failure(reason: str) -> Failure:
-        return Failure(
-            StepFailure(
-                test="l.i1", clients=1, contender="a", incarnation=1, reason=reason, after_s=1.0
-            ),
-            None,
-        )
-
-    short, long = failure("it ended\nFATAL\nPANIC"), failure("it ended\n" + "line\n" * 30)
-    assert (short.headline, short.log, short.folded) == ("it ended", "FATAL\nPANIC", False)
-    assert long.folded
-    assert failure("it ended").log == ""

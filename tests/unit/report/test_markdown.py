@@ -117,7 +117,7 @@ def test_tables_are_aligned_and_markdown_reads_them() -> None:
         if lines[0].startswith("|"):
             assert len({len(line) for line in lines}) == 1, block
     html = MarkdownIt("commonmark").enable("table").render(text)
-    assert html.count("<table>") == 7
+    assert html.count("<table>") == 8
     assert "| scan" not in html
 
 

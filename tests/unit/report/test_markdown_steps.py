@@ -63,7 +63,7 @@ def test_relative_rates_are_marked_by_the_classic_bands() -> None:
 
 
 def test_the_insert_rates_end_with_the_target() -> None:
-    rows = table_rows(section(rendered(), "Insert rate beside the queries"))
+    rows = table_rows(section(rendered(), "Insert rate during the queries"))
 
     assert rows[0] == ["contender", "qr100", "qp1000"]
     assert rows[-2:] == [[B, "100", "700*"], ["target", "100", "1,000"]]
@@ -72,7 +72,7 @@ def test_the_insert_rates_end_with_the_target() -> None:
 def test_each_number_of_clients_has_its_tables() -> None:
     text = rendered(clients=(1, 4))
 
-    for title in ("Rates", "Relative to the first row", "Insert rate beside the queries"):
+    for title in ("Rates", "Relative to the first row", "Insert rate during the queries"):
         assert f"## {title}, 1 client\n" in text
         assert f"## {title}, 4 clients\n" in text
 
@@ -110,7 +110,7 @@ def test_writers_show_rates_backlog_and_lag() -> None:
 
 
 def test_every_role_of_every_start_has_its_rate_with_its_unit() -> None:
-    rows = table_rows(section(rendered(), "Steps, incarnation by incarnation"))[2:]
+    rows = table_rows(section(rendered(), "Steps, start by start"))[2:]
 
     # Three starts of two contenders; one lacks one l.x.
     assert len(rows) == 6 * (1 + 1 + 2 + 3 + 3) - 1

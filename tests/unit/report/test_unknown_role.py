@@ -43,7 +43,7 @@ def test_reports_show_it_with_words_of_its_name(renamed: tuple[Manifest, list[Sl
     report = analyse(manifest, slices)
     page, text = html.render(report, slices), markdown.render(report, slices)
 
-    assert re.search(r"<caption>[^<]*\bfill</caption>", page)
+    assert re.search(r"<h5>[^<]*\bfill</h5>", page)
     assert '<td class="number">fill</td>' in page
     assert " fill rows/s" in text
     roles = {role.role: role for run in report.step_runs for role in run.roles}

@@ -236,7 +236,7 @@ def test_more_rows_than_a_file_has_are_refused(
 
 
 def test_a_file_and_a_shape_contradict_each_other(dataset: Callable[[int], str]) -> None:
-    with pytest.raises(UsageError, match="--metric: it contradicts dataset"):
+    with pytest.raises(UsageError, match=r"--metric: .*dataset"):
         options = {"benchmark": "vector", "dataset": dataset(300), "metric": "l2"}
         spec_from_options(PAIR, options)
 

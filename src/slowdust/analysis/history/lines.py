@@ -298,7 +298,7 @@ def _joining_configs(gathered: Gathered, lone: Collection[str], varied: _Varied)
             names = list(dict.fromkeys(map(varied.name, mergeable)))
             pattern = ",".join(names) if len(names) <= MOST_LISTED else varied.all_of_them
             lines = [parts.line for parts in mergeable]
-            notes.append(f"--config '{pattern}' merges into one line {shortened(lines)}.")
+            notes.append(f"--config '{pattern}' merges {shortened(lines)} into one line.")
     return list(dict.fromkeys(notes))
 
 

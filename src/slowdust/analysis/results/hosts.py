@@ -55,7 +55,10 @@ def relate_hosts(result: Result, judgement: Judgement, hosts: Hosts) -> None:
 def notes_about_hosts(result: Result) -> list[str]:
     """Return notes on the hosts and groups of hosts for which a result does not hold."""
     if len(result.hosts) == 1:
-        return [f"measured only on {result.hosts[0].host}: the interval excludes host variation"]
+        return [
+            f"measured only on {result.hosts[0].host}: the interval does not include variation "
+            "between hosts"
+        ]
     missing = [each.host for each in result.hosts if each.ratio is None]
     notes = [f"too few blocks, excluded from the ratio: {listing(missing)}"] if missing else []
     verdicts = {group.ratio.verdict for group in result.groups}

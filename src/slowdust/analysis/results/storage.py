@@ -134,7 +134,9 @@ def _notes_about_idle_blocks(estimate: Estimate) -> list[str]:
     if idle <= FEW_IDLE * (idle + estimate.blocks):
         return []
     blocks = counted(idle + estimate.blocks, "block")
-    rest = "server / disk is from the others" if estimate.blocks else "server / disk is unknown"
+    rest = (
+        "server / disk is from the other blocks" if estimate.blocks else "server / disk is unknown"
+    )
     return [f"in {idle:,} of {blocks} the server did not read from the disk: {rest}"]
 
 

@@ -163,7 +163,7 @@ def _differences(archive: InsertArchive) -> list[str]:
         sentences.append(
             f"rates are {median(ratios):.3f} times the published rates in the median of "
             f"{len(ratios)} steps ({min(ratios):.3f} to {max(ratios):.3f}): published rates are "
-            "over the time since before the first client was started, and cut or rounded"
+            "over a time that begins before the first client does, and are truncated or rounded"
         )
     if empty := sum(step.row is not None and step.row.number("rss") == 0 for _, step in steps):
         sentences.append(

@@ -233,7 +233,7 @@ def find_cut(tables: Tables, published: Published) -> tuple[CutTables, list[Prob
         short = _short(set(known), set(expected)) if known == expected[: len(known)] else ""
         if short:
             cut[rates.path] = []
-            problems.append(Problem(rates.path, f"cut: {short}", Fate.PARTLY))
+            problems.append(Problem(rates.path, f"truncated: {short}", Fate.PARTLY))
     for hardware in tables.of_kind(Hardware):
         there = hardware.blocks
         levels = {_level(name) for name in there}
@@ -241,7 +241,7 @@ def find_cut(tables: Tables, published: Published) -> tuple[CutTables, list[Prob
         in_all = {name for name in _in_all(blocks) if _level(name) in levels}
         short = _short(set(there), in_all)
         if parts := [part for part in (short, _missing_rows(hardware, published)) if part]:
-            missing = f"cut: {'; '.join(parts)}"
+            missing = f"truncated: {'; '.join(parts)}"
             problems.append(Problem(hardware.path, missing, Fate.PARTLY))
             cut[hardware.path] = None
         if short:

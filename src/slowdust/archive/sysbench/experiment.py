@@ -350,7 +350,7 @@ def _differences(
     if missing:
         sentences.append(
             "counters of -1, which the machine lacks and whose published ratio of 1.000 is "
-            f"meaningless, are skipped: {', '.join(sorted(missing))}"
+            f"meaningless, are excluded: {', '.join(sorted(missing))}"
         )
     return sentences
 

@@ -420,7 +420,7 @@ def _leave_out_cut(run: RunDirectory, test: ArchivedTest) -> None:
     """Drop samples of less than half of a test; note those that end later."""
     names = {kind.removeprefix(PREPARE): name for kind, name in test.names.items()}
     if test.peaks is not None and not test.peaks.whole:
-        run.complain(names["ps"], "cut in the middle of a line", Fate.PARTLY)
+        run.complain(names["ps"], "truncated in the middle of a line", Fate.PARTLY)
     if test.cpu is not None and (impossible := test.cpu.clean.impossible):
         reason = f"{counted(impossible, 'sample')} with impossible numbers, excluded"
         run.complain(names["vm"], reason, Fate.PARTLY)
@@ -433,7 +433,7 @@ def _leave_out_cut(run: RunDirectory, test: ArchivedTest) -> None:
     for attribute, (kind, samples) in sampled.items():
         if samples is None or samples >= _WHOLE * seconds:  # one a second
             continue
-        problem = f"cut: {counted(samples, 'sample')} in a test of {seconds:.0f} s"
+        problem = f"truncated: {counted(samples, 'sample')} in a test of {seconds:.0f} s"
         if samples >= _ENOUGH * seconds:
             run.complain(names[kind], problem, Fate.PARTLY)
             continue

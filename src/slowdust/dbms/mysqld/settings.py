@@ -52,7 +52,7 @@ def as_arguments(options: Mapping[str, str]) -> list[str]:
 
 
 def _plugin_directory(build: Build, directory: Path) -> Path:
-    some_plugin = find_plugin(build, "ha_*.so") or find_plugin(build, "auth_*.so")
+    some_plugin = find_library(build, "ha_*.so") or find_library(build, "auth_*.so")
     return some_plugin.parent if some_plugin else directory
 
 
@@ -182,8 +182,8 @@ def share_directory(build: Build) -> Path:
     return min(files, key=lambda path: len(path.parts)).parent.parent
 
 
-def find_plugin(build: Build, name: str) -> Path | None:
-    """Return the file of a plugin, 'ha_rocksdb.so'; None if the build lacks it."""
+def find_library(build: Build, name: str) -> Path | None:
+    """Return the file of a library or plugin, 'ha_rocksdb.so'; None if the build lacks it."""
     return next(iter(_files(build.root, name)), None)
 
 
@@ -248,9 +248,10 @@ def accepted_settings(
     return accepted
 
 
-def known_settings(build: Build, account: Account) -> frozenset[str]:
+def default_value(build: Build, account: Account, name: str) -> str | None:
+    """Return the default of a setting as the server lists it; None for an unknown setting."""
     with temporary_folder(account.temporary_root(), ENTERABLE) as directory:
-        return _SettingsQuery(build, account, directory).settings(None)
+        return _SettingsQuery(build, account, directory).default(name)
 
 
 class _SettingsQuery:
@@ -279,6 +280,10 @@ class _SettingsQuery:
         table = tables[0].partition("\n\n")[0]
         self._booleans = frozenset(map(setting_name, _BOOLEAN.findall(table)))
         return frozenset(map(setting_name, [*_OPTION.findall(options), *_VARIABLE.findall(table)]))
+
+    def default(self, name: str) -> str | None:
+        rows = (line.split() for line in self._run("--no-defaults", *HELP).stdout.splitlines())
+        return next((row[-1] for row in rows if row and setting_name(row[0]) == name), None)
 
     def complaints(self, values: Mapping[str, str], validation: Sequence[str]) -> list[str]:
         """Return the server's complaints about values; empty if it accepts all unchanged."""

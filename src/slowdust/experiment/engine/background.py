@@ -30,7 +30,7 @@ class BackgroundSessions:
         step: PlannedStep,
         background: Beside,
         *,
-        incarnation: int,
+        start: int,
         data: Data,
         first: int,
     ) -> None:
@@ -40,7 +40,7 @@ class BackgroundSessions:
         self._step = step
         self._background = background
         self._clients = background.clients_beside(step.clients)
-        self._incarnation = incarnation
+        self._start = start
         self._data = data
         self._first = first
         self._positions = Positions()
@@ -123,7 +123,7 @@ class BackgroundSessions:
         self._positions.note(contender.name, ran)
 
     def _session(self, contender: RunningContender) -> str:
-        return f"{self._step.session(contender.name, self._incarnation)}|background"
+        return f"{self._step.session(contender.name, self._start)}|background"
 
 
 class HeldTransactions:
@@ -138,7 +138,7 @@ class HeldTransactions:
         step: PlannedStep,
         held: Second,
         *,
-        incarnation: int,
+        start: int,
         data: Data,
         clock: Clock,
     ) -> None:
@@ -147,7 +147,7 @@ class HeldTransactions:
         self._driver = contenders.driver
         self._step = step
         self._held = held
-        self._incarnation = incarnation
+        self._start = start
         self._data = data
         self._begun = 0
         self._since = 0.0
@@ -178,4 +178,4 @@ class HeldTransactions:
         self._since = self._clock.monotonic()
 
     def _session(self, contender: RunningContender) -> str:
-        return f"{self._step.session(contender.name, self._incarnation)}|{HOLD}"
+        return f"{self._step.session(contender.name, self._start)}|{HOLD}"

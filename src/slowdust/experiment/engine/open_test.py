@@ -81,7 +81,7 @@ class OpenTest:
         self,
         contenders: Contenders,
         step: PlannedStep,
-        incarnation: int,
+        start: int,
         pace: Pace,
         *,
         data: Data,
@@ -104,7 +104,7 @@ class OpenTest:
         self._contenders = contenders
         self._driver = contenders.driver
         self.step = step
-        self.start = incarnation
+        self.start = start
         self._pace = pace
         self._data = data
         self._first = first.get(step.test.driver_test, 0)
@@ -117,7 +117,7 @@ class OpenTest:
                 contenders,
                 step,
                 background,
-                incarnation=incarnation,
+                start=start,
                 data=data,
                 first=first.get(background.test, 0),
             )
@@ -127,7 +127,7 @@ class OpenTest:
                 contenders,
                 step,
                 step.test.hold,
-                incarnation=incarnation,
+                start=start,
                 data=data,
                 clock=clock,
             )

@@ -68,8 +68,8 @@ def rounds(budget: Second, tests: int) -> int:
     return max(fewest_rounds(tests), min(MOST_ROUNDS, round(budget / tests / _ROUND)))
 
 
-def incarnations(spec: Spec, tests: int) -> int:
-    return spec.planned_incarnations(rounds(spec.budget, tests))
+def planned_starts(spec: Spec, tests: int) -> int:
+    return spec.planned_starts(rounds(spec.budget, tests))
 
 
 @dataclass

@@ -72,17 +72,17 @@ class LoadedTables:
         self._latest: list[Preparation] = []
         self._view = view
         self._unchanged = False
-        self._incarnation = 0
+        self._start = 0
         self._loaded_in = 0
         self._loads = _count_loads(self._kept)
 
-    def start(self, incarnation: int) -> None:
+    def start(self, number: int) -> None:
         """Start all servers; load the tables if they were changed or have served long enough."""
-        self._incarnation = incarnation
-        self._loads = self._loads or incarnation - 1  # without records: one load per earlier start
-        self._contenders.start(incarnation - 1)
+        self._start = number
+        self._loads = self._loads or number - 1  # without records: one load per earlier start
+        self._contenders.start(number - 1)
         until = self._loaded_in + self.data.incarnations_of_a_load
-        if not (self._unchanged and incarnation < until and self._stay()):
+        if not (self._unchanged and number < until and self._stay()):
             self.load()
 
     def load(self) -> None:
@@ -93,7 +93,7 @@ class LoadedTables:
 
         self._until_alike("load", load_all)
         self._unchanged = True
-        self._loaded_in = self._incarnation
+        self._loaded_in = self._start
 
     def _stay(self) -> bool:
         """Return whether the tables of the earlier load are still alike after the restart."""
@@ -203,7 +203,7 @@ class LoadedTables:
             records.append(
                 Preparation(
                     contender=contender.name,
-                    incarnation=self._incarnation,
+                    incarnation=self._start,
                     moment=moment,
                     after=after,
                     facts=facts,

@@ -60,7 +60,7 @@ class ContenderTurn:
     """A contender's turn in a step of one start."""
 
     step: PlannedStep
-    incarnation: int
+    start: int
     contender: RunningContender
     slot: int
     """The contender's position in the order."""
@@ -72,7 +72,7 @@ class ContenderTurn:
 
     @property
     def session(self) -> str:
-        return self.step.session(self.contender.name, self.incarnation)
+        return self.step.session(self.contender.name, self.start)
 
 
 def long_step(step: PlannedStep) -> LongStep:

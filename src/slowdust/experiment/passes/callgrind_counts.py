@@ -105,13 +105,13 @@ class CountedSession:
         driver: Driver,
         contender: RunningContender,
         step: PlannedStep,
-        incarnation: int,
+        start: int,
         first: int,
     ) -> None:
         """`first` is the index of the first operation."""
         self._driver = driver
         self._contender = contender
-        self._name = f"{contender.name}|{step.key}|count {incarnation}"
+        self._name = f"{contender.name}|{step.key}|count {start}"
         self._step = step
         self._position = 0
         self._first = first

@@ -82,7 +82,7 @@ class Forecast:
     def took(self, step: PlannedStep, seconds: Second) -> None:
         self._took[step.key] = seconds
 
-    def left(self, incarnations: int, contenders: int) -> Second:
+    def left(self, starts: int, contenders: int) -> Second:
         """Return the seconds of all turns until every step has had one in each of the starts.
 
         If one step lacks a start, all steps of its level have turns in it.
@@ -92,15 +92,15 @@ class Forecast:
             return step.turns_done - self._turns_before[step.key]
 
         return contenders * sum(
-            max(0, self.to_come(incarnations, level_of(step)) - since(step))
+            max(0, self.to_come(starts, level_of(step)) - since(step))
             * self._took.get(step.key, self._guess)
             for step in self._steps
         )
 
-    def to_come(self, incarnations: int, level: Level) -> int:
+    def to_come(self, starts: int, level: Level) -> int:
         """Return the number of starts that the steps of a level lacked when the run began."""
         before = (self._turns_before[s.key] for s in self._steps if level_of(s) == level)
-        return max(0, incarnations - min(before))
+        return max(0, starts - min(before))
 
 
 _BETWEEN_TURNS: Second = 10.0
@@ -205,7 +205,7 @@ class StepTurns:
         steps = self._journal.steps
         clients = f" x{turn.step.clients}" if turn.step.clients > 1 else ""
         place = f"{steps.index(turn.step) + 1} of {len(steps)}"
-        return f"{turn.test.name}{clients} (step {place}, start {turn.incarnation})"
+        return f"{turn.test.name}{clients} (step {place}, start {turn.start})"
 
     def _keep(self, measurement: Measurement) -> None:
         """Store the record of a step, and prepare the contender for the next step."""
@@ -214,7 +214,7 @@ class StepTurns:
             self._complete(turn, record)
         except (TargetError, InstanceError) as error:
             self._contenders.warn(
-                f"{turn.contender.name} finished {turn.step.key} in start {turn.incarnation}, "
+                f"{turn.contender.name} finished {turn.step.key} in start {turn.start}, "
                 f"but failed afterwards: {explain_failure(turn.contender, error)}"
             )
             self._restart(turn, has_tables=True)
@@ -233,7 +233,7 @@ class StepTurns:
                 yield
             except (TargetError, InstanceError) as error:
                 after = before + time.monotonic() - begun
-                step, number = turn.step, turn.incarnation
+                step, number = turn.step, turn.start
                 reason = explain_failure(turn.contender, error)
                 self._journal.fail(step, turn.contender.name, number, reason, after)
                 self._view.warning(f"{step.key} in start {number} failed: {reason}")
@@ -264,7 +264,7 @@ class StepTurns:
     def _check_rows(self, turn: ContenderTurn, counted: int) -> None:
         """Warn about row counts that differ from the step's or the driver's own count."""
         tables = turn.tables
-        where = f"after {turn.step.key} in start {turn.incarnation}"
+        where = f"after {turn.step.key} in start {turn.start}"
         if counted != tables.written:
             self._contenders.warn(
                 f"{turn.contender.name} has {counted:,} rows {where}, but should have "
@@ -305,7 +305,7 @@ class StepTurns:
         if not has_tables or not contender.keeps_tables:
             self._tests.without_tables.add(contender.name)
             self._view.warning(
-                f"{contender.name} is skipped for the rest of start {turn.incarnation}: its tables "
+                f"{contender.name} is skipped for the rest of start {turn.start}: its tables "
                 "are not complete"
             )
             return
@@ -318,7 +318,7 @@ class StepTurns:
         if later := [step.key for step in steps[steps.index(turn.step) + 1 :]]:
             event = "its clients reconnected" if contender.is_remote else "its server was restarted"
             self._contenders.warn(
-                f"{contender.name} in start {turn.incarnation}: {event} after {turn.step.key}, "
+                f"{contender.name} in start {turn.start}: {event} after {turn.step.key}, "
                 f"before these steps: {', '.join(later)}"
             )
 
@@ -335,7 +335,7 @@ def make_step_method(spec: Spec, workload: Workload) -> Method:
         own_margins=spec.margins,
         memory_bytes=spec.memory,
         pool_bytes=spec.pool,
-        incarnations=spec.planned_incarnations(workload.incarnations),
+        incarnations=spec.planned_starts(workload.incarnations),
     )
     workload.add_to(method, spec.clients)
     return method
@@ -364,7 +364,7 @@ class TimedChunks(Pass[OpenStep]):
         self._budget = experiment.spec.budget_of_steps
         self._planned = self.journal.manifest.method.incarnations
         to_come = max(self._forecast.to_come(self._planned, level) for level in self._levels)
-        self._last = self.journal.last_incarnation + to_come
+        self._last = self.journal.last_start + to_come
         """The number of the last planned start."""
         self._begun = 0.0
 
@@ -382,7 +382,7 @@ class TimedChunks(Pass[OpenStep]):
                 if any(step.turns_done < round_number for step in self.tests.steps(level))
             ]
             if levels:
-                number = self.journal.last_incarnation + 1
+                number = self.journal.last_start + 1
                 # Reports compare levels, so drift should not always affect the same level.
                 order = in_turn(levels, number + 1)
                 yield Start.of(number, [step for each in order for step in self.tests.steps(each)])
@@ -418,7 +418,7 @@ class TimedChunks(Pass[OpenStep]):
 
     def _wanted(self, round_number: int) -> bool:
         """Return whether another start is planned, or fits into the budget, and there is time."""
-        done, planned = self.journal.last_incarnation, round_number <= self._planned
+        done, planned = self.journal.last_start, round_number <= self._planned
         length = self._forecast.elapsed / done if done else 0.0
         if self._budget is not None:
             needed = self._planned * length

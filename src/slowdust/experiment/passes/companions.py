@@ -147,10 +147,10 @@ class Recalls(Companion[OpenTest]):
                 self._measure(self._answered, contender, step.test.name, test.start)
 
     def _measure(
-        self, answered: Answered, contender: RunningContender, test: str, incarnation: int
+        self, answered: Answered, contender: RunningContender, test: str, start: int
     ) -> None:
         known = self._manifest.recalls
-        place = (test, contender.name, incarnation)
+        place = (test, contender.name, start)
         if any((each.test, each.contender, each.incarnation) == place for each in known):
             return  # measured at another number of clients
         dbms = contender.family
@@ -166,14 +166,14 @@ class Recalls(Companion[OpenTest]):
             Recall(
                 test=test,
                 contender=contender.name,
-                incarnation=incarnation,
+                incarnation=start,
                 queries=len(answers),
                 k=questions.k,
                 recall=questions.recall(answers),
             )
         )
         if kind := answered.index_of(test):
-            self._keep_size(contender, kind, answered.index_bytes(kind, dbms), incarnation)
+            self._keep_size(contender, kind, answered.index_bytes(kind, dbms), start)
 
     def _answers(self, contender: RunningContender, questions: Questions) -> Iterator[ResultSet]:
         for begin in range(0, len(questions.statements), _AT_ONCE):
@@ -183,10 +183,10 @@ class Recalls(Companion[OpenTest]):
             yield from results[len(questions.session) :]
 
     def _keep_size(
-        self, contender: RunningContender, kind: str, statement: str, incarnation: int
+        self, contender: RunningContender, kind: str, statement: str, start: int
     ) -> None:
         sizes = self._manifest.index_sizes
-        place = (kind, contender.name, incarnation)
+        place = (kind, contender.name, start)
         if any((size.index, size.contender, size.incarnation) == place for size in sizes):
             return
         (answer,) = self._contenders.driver.sql(contender.target, [statement])
@@ -195,7 +195,7 @@ class Recalls(Companion[OpenTest]):
                 IndexSize(
                     index=kind,
                     contender=contender.name,
-                    incarnation=incarnation,
+                    incarnation=start,
                     bytes=int(float(answer.rows[0][0])),
                 )
             )

@@ -203,7 +203,7 @@ class PerfSamples(Pass[OpenTest]):
         names = [contender.name for contender in self.contenders.running()]
         wanted = {(step.test.name, step.clients, name) for step in steps for name in names}
         if not wanted <= self.journal.profiled("perf"):
-            yield Start.of(self.journal.last_incarnation + 1, steps)
+            yield Start.of(self.journal.last_start + 1, steps)
 
     def observe(self, test: OpenTest) -> None:
         self.view.phase(f"sampling {test.step.test.name}")

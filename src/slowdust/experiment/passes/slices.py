@@ -211,7 +211,7 @@ def make_slice_method(spec: Spec) -> Method:
         own_margins=spec.margins,
         memory_bytes=spec.memory,
         pool_bytes=spec.pool,
-        incarnations=schedule.incarnations(spec, len(plan(spec))),
+        incarnations=schedule.planned_starts(spec, len(plan(spec))),
         rate=spec.rate.per_second if spec.rate else None,
         arrivals=spec.rate.arrivals if spec.rate else None,
         trial=spec.trial,
@@ -261,7 +261,7 @@ class TimedSlices(Pass[OpenTest]):
                 if self._delays is not None:  # one load would be a single layout in all trials
                     self.tests.tables.note_writes()
                 self._remaining.begin_start()
-                yield Start(self.journal.last_incarnation + 1, todo)
+                yield Start(self.journal.last_start + 1, todo)
             self._round += 1
 
     def begin(self, start: Start) -> None:
@@ -482,9 +482,9 @@ class TimedSlices(Pass[OpenTest]):
         far = all(step.key in self._far for step in steps)
         return min(FEWEST_INCARNATIONS, self._planned) if far else self._planned
 
-    def _status(self, step: PlannedStep, incarnation: int, under_way: Second) -> Status:
+    def _status(self, step: PlannedStep, number: int, under_way: Second) -> Status:
         after = max(0, self._planned - self._round)
-        start = f"start {incarnation} of {incarnation + after}"
+        start = f"start {number} of {number + after}"
         status = self._judge.status(
             step,
             extent=f"{len(step.slices)} slices, {start}",

@@ -127,7 +127,7 @@ class Measurement:
             chunks=self._chunks,
             rows_expected=turn.tables.rows,
         )
-        place = turn.step.place(turn.contender.name, turn.incarnation, turn.slot)
+        place = turn.step.place(turn.contender.name, turn.start, turn.slot)
         return make_slice(place, performed, totals, use, step=detail)
 
     def _main(self) -> RoleUse:

@@ -254,7 +254,7 @@ def _syncs_between(
     }
 
 
-INCARNATIONS = 2
+STARTS = 2
 """Starts of each server."""
 REPEATS = 6
 """Windows of a step on one contender in one start."""
@@ -271,7 +271,7 @@ class Waits(Pass[OpenTest]):
     subject = "observing the waits"
 
     def __init__(
-        self, experiment: OpenExperiment, starts: int = INCARNATIONS, repeats: int = REPEATS
+        self, experiment: OpenExperiment, starts: int = STARTS, repeats: int = REPEATS
     ) -> None:
         """Observe `repeats` windows in each of `starts` starts of the servers."""
         super().__init__(experiment)

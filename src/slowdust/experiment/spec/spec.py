@@ -249,7 +249,7 @@ class Spec(Table):
     def has_running_servers(self) -> bool:
         return any(contender.name.url for contender in self.planned_contenders())
 
-    def planned_incarnations(self, usual: int) -> int:
+    def planned_starts(self, usual: int) -> int:
         """Return the number of planned starts, by default `usual`.
 
         Experiments with a running server have one start, unless the user asks for more.

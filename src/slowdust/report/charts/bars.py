@@ -1,17 +1,13 @@
-"""Bars below each other: rates of long steps, sizes of builds, and histograms."""
+"""Bars below each other: rates of long steps, and sizes of builds."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
-from operator import add
 
 from markupsafe import Markup
 
-from slowdust.analysis.model import BUCKETS_US, StepRun
-from slowdust.benchmarks.steps import Role
 from slowdust.report import numbers
 from slowdust.report.charts import svg
 from slowdust.report.charts.marks import Mark
@@ -25,12 +21,12 @@ _BAR = 14.0
 
 @dataclass(frozen=True)
 class Bar:
-    """One contender; without incarnations it has no rate."""
+    """One contender; without starts it has no rate."""
 
     label: str
     mark: Mark
     rate: float | None
-    """The median of the incarnations."""
+    """The median over the starts."""
     incarnations: tuple[float, ...]
     note: str = ""
     """'SLA failed: 612 of 1,000 inserts/s'; the bar is grey then."""
@@ -49,7 +45,7 @@ def bars_chart(bars: Sequence[Bar], unit: str) -> Markup:
     tops = [0.0, *accumulate(heights)]
     drawn = [_bar(bar, x, top, unit) for bar, top in zip(bars, tops, strict=False)]
     return svg.Frame(
-        title=f"Rate of each contender in {unit}{', its incarnations as dots' if dotted else ''}",
+        title=f"Rate of each contender in {unit}{', its starts as dots' if dotted else ''}",
         height=tops[-1],
         css_class="bars",
         background=tuple(bar for bar, _ in drawn),
@@ -110,84 +106,3 @@ def _size_bar(bar: SizeBar, x: Linear, top: float) -> Markup:
         for place, (start, end) in enumerate(ends)
     )
     return _labelled(bar.label, bar.value, top) + Markup().join(parts)
-
-
-_NARROWEST = 0.6
-"""Percent of its cell that the bar of a single statement has."""
-
-
-@dataclass(frozen=True)
-class Share:
-    """The statements of one contender in one bucket, over all its incarnations."""
-
-    count: int
-    share: float
-
-    @property
-    def percent(self) -> str:
-        """The share as '0.02%'; small ones keep a digit, since the tail matters."""
-        if not self.count:
-            return ""
-        percent = self.share * 100
-        return f"{percent:.{max(1, -math.floor(math.log10(percent)))}f}%"
-
-    @property
-    def width(self) -> str:
-        """The width of its bar, as CSS, so that a single statement is visible."""
-        return f"{max(self.share * 100, _NARROWEST if self.count else 0):.1f}%"
-
-
-@dataclass(frozen=True)
-class Bucket:
-    """A row: statements up to an upper bound, by contender."""
-
-    label: str
-    shares: tuple[Share, ...]
-
-
-@dataclass(frozen=True)
-class RoleHistogram:
-    """One role's response times; every bucket's shares follow `contenders`."""
-
-    role: Role
-    contenders: tuple[str, ...]
-    buckets: tuple[Bucket, ...]
-
-
-def histograms(runs: Sequence[StepRun], roles: Sequence[Role]) -> tuple[RoleHistogram, ...]:
-    """Return one for each of `roles` that completed statements; `runs` are of one step."""
-    return tuple(filter(None, (_histogram(runs, role) for role in roles)))
-
-
-def _histogram(runs: Sequence[StepRun], role: Role) -> RoleHistogram | None:
-    counts: dict[str, list[int]] = {}
-    for run in runs:
-        for use in run.roles:
-            if use.role == role.name and use.buckets is not None:
-                earlier = counts.get(run.contender, [0] * len(use.buckets))
-                counts[run.contender] = [*map(add, earlier, use.buckets)]
-    totals = {name: sum(buckets) for name, buckets in counts.items()}
-    if not any(totals.values()):
-        return None
-    filled = [at for buckets in counts.values() for at, count in enumerate(buckets) if count]
-    return RoleHistogram(
-        role=role,
-        contenders=tuple(counts),
-        buckets=tuple(
-            Bucket(
-                _bucket_label(at),
-                tuple(
-                    Share(buckets[at], buckets[at] / totals[name] if totals[name] else 0.0)
-                    for name, buckets in counts.items()
-                ),
-            )
-            for at in range(min(filled), max(filled) + 1)
-        ),
-    )
-
-
-def _bucket_label(at: int) -> str:
-    """Return '≤ 256 µs', and '> 16 s' after the last bound."""
-    if at < len(BUCKETS_US):
-        return f"\N{LESS-THAN OR EQUAL TO} {numbers.brief_time(BUCKETS_US[at])}"
-    return f"> {numbers.brief_time(BUCKETS_US[-1])}"

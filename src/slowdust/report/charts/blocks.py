@@ -29,7 +29,7 @@ RATE_HEIGHT = 170.0
 RATIO_HEIGHT = 120.0
 
 INCARNATION_GAP = 1.5
-"""The number of columns that are empty between incarnations."""
+"""The number of columns that are empty between starts."""
 
 MOST_BRACKETS = 6
 """The number of contenders whose rqps and intervals the ratio chart has room for."""
@@ -52,7 +52,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Layout:
-    """Columns from left to right and where each incarnation lies (number, from, to)."""
+    """Columns from left to right and where each start lies (number, from, to)."""
 
     columns: tuple[Column, ...]
     incarnations: tuple[tuple[int, float, float], ...]
@@ -116,7 +116,7 @@ def layout(slices: Sequence[Slice]) -> Layout:
 
 
 def _rounds(slices: Sequence[Slice]) -> dict[tuple[int, int, int], dict[str, float]]:
-    """Return (incarnation, block, n) -> contender -> rate of its n-th slice in the block."""
+    """Return (start, block, n) -> contender -> rate of its n-th slice in the block."""
     rounds: dict[tuple[int, int, int], dict[str, float]] = {}
     for record in sorted(slices, key=lambda record: record.place.slot):
         place = record.place
@@ -295,7 +295,7 @@ def _separators(plan: Layout, height: float) -> list[Markup]:
 
 
 def _incarnation_labels(plan: Layout) -> list[Markup]:
-    word = "incarnation " if len(plan.incarnations) <= 4 else ""
+    word = "start " if len(plan.incarnations) <= 4 else ""
     return [
         svg.text(svg.share((start + end) / 2), RATE_HEIGHT + 14, "tick middle", f"{word}{number}")
         for number, start, end in plan.incarnations

@@ -27,7 +27,7 @@ class Curve:
     css_class: str
     runs: tuple[tuple[tuple[float, float], ...], ...]
     later: bool = False
-    """Whether it is of a later incarnation, and paler."""
+    """Whether it is of a later start, and paler."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +69,13 @@ class TimeCurves:
 
 @dataclass(frozen=True)
 class RoundDots:
-    """A dot for each value of a round, over the rounds of all incarnations; each is 1 wide."""
+    """A dot for each value of a round, over the rounds of all starts; each is 1 wide."""
 
     length: float
     y: ValueAxis
     curves: tuple[Curve, ...]
     incarnations: tuple[tuple[int, float, float], ...]
-    """The number of each incarnation, where its first round begins and its last one ends."""
+    """The number of each start, where its first round begins and its last one ends."""
     levels: tuple[Level, ...] = ()
     joined: str | None = None
     """The contender whose dot has a line to each of the others of its round."""

@@ -186,7 +186,7 @@ Run = tuple[Point, ...]
 
 @dataclass(frozen=True)
 class Line:
-    """A contender in one incarnation, broken where nothing was measured."""
+    """A contender in one start, with gaps where nothing was measured."""
 
     contender: str
     incarnation: int
@@ -246,7 +246,7 @@ def _value_axis(
 
 def _curve(line: Line, mark: Mark) -> Curve:
     later = line.incarnation > 1
-    label = f"{line.contender}, incarnation {line.incarnation}" if later else line.contender
+    label = f"{line.contender}, start {line.incarnation}" if later else line.contender
     return Curve(label, mark.css_class, line.runs, later)
 
 

@@ -323,6 +323,8 @@ def _cell(cell: str | Cell, column: Column, look: Look, *, is_head: bool, is_tot
         css.append("not-sure")
     if cell.is_bad:
         css.append("bad")
+    if cell.bar is not None:
+        css.append("barred")
     if cell.is_code and is_head:
         css.append("function")
     attributes = f' class="{" ".join(css)}"' if css else ""
@@ -334,6 +336,13 @@ def _cell(cell: str | Cell, column: Column, look: Look, *, is_head: bool, is_tot
 
 
 def _content(cell: Cell, look: Look) -> str:
+    if cell.bar is not None:
+        width, contender = cell.bar
+        mark = look.marks.get(contender, "k0")
+        return (
+            f'<span class="bar {mark}" style="width:{width:.1f}%"></span>'
+            f'<span class="share">{escape(cell.text)}<small>{escape(cell.note)}</small></span>'
+        )
     shown = _value(cell, look) + cell.end
     if cell.is_whole:
         shown = f'<span class="point">{shown}</span>'

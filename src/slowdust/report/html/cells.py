@@ -13,18 +13,16 @@ from slowdust.analysis.model import (
     ResponseTime,
     Result,
     Work,
-    Writers,
 )
 from slowdust.analysis.story.unsure import what_decides
 from slowdust.ratios import Amount, Ratio
 from slowdust.report import numbers
 from slowdust.report.numbers import Band, band
+from slowdust.report.sections.measured import ICONS
 
 _Value = TypeVar("_Value")
 
 ABSENT = Markup('<span class="absent" title="not measured">&ndash;</span>')
-
-_ICONS: dict[Band, str] = {"slower": "▼", "faster": "▲", "between": "·"}
 
 
 def band_of(result: Result) -> Band:
@@ -55,16 +53,8 @@ def work_sureness(work: Work) -> str:
     return " not-sure" if work.verdict == "unsure" else ""
 
 
-_AMOUNT_BANDS: dict[Amount | None, Band] = {"more": "slower", "less": "faster"}
-
-
-def work_band(work: Work) -> Band:
-    """Return the colour of work, which goes by its verdict: less work is what `faster` has."""
-    return _AMOUNT_BANDS.get(work.verdict, "between")
-
-
 def amount_class(amount: Amount) -> str:
-    return _AMOUNT_BANDS.get(amount, amount)
+    return {"more": "slower", "less": "faster"}.get(amount, amount)
 
 
 def work_icon(work: Work) -> str:
@@ -103,7 +93,7 @@ def relative_time(time: ResponseTime) -> Markup:
 
 def icon(rqps: float | None) -> str:
     """Return the band as a sign, for those who do not see its colour."""
-    return _ICONS[band(rqps)]
+    return ICONS[band(rqps)]
 
 
 def contender_name(name: str) -> Markup:
@@ -159,16 +149,6 @@ def interval(ratio: Ratio | None) -> str | Markup:
 def response_time(value_us: float | None, unit: numbers.TimeUnit | None = None) -> str | Markup:
     """Return a response time given in microseconds, in `unit` or with the unit that suits it."""
     return ABSENT if value_us is None else numbers.response_time(value_us, unit)
-
-
-def sla_failure(writers: Writers | None) -> str:
-    """Return 'SLA failed: 612 of 1,000 inserts/s' of the worse rate; empty where it was met."""
-    if writers is None or writers.sla_met:
-        return ""
-    kept, what = writers.inserts, "inserts/s"
-    if writers.deletes is not None and writers.deletes < kept:
-        kept, what = writers.deletes, "deletes/s"
-    return f"SLA failed: {numbers.count(kept)} of {numbers.count(writers.target)} {what}"
 
 
 def with_code(text: str) -> Markup:

@@ -118,7 +118,7 @@
   };
   const roundAt = (incarnations, x) => {
     const [number, start] = incarnations.findLast(([, from]) => x >= from) ?? incarnations[0];
-    return `Incarnation ${number}, round ${Math.floor(x - start) + 1}`;
+    return `Start ${number}, round ${Math.floor(x - start) + 1}`;
   };
 
   // The values under the pointer, those nearest to it first.
@@ -153,7 +153,7 @@
   const byIncarnation = (incarnations, group) => {
     const seen = () => incarnations.map(([number, start, end]) => (
       [number, Math.max(start, group.stretch[0]), Math.min(end, group.stretch[1])])).filter(([, start, end]) => start < end);
-    const word = incarnations.length <= 4 ? "incarnation " : "";
+    const word = incarnations.length <= 4 ? "start " : "";
     return {
       grid: { show: false },
       splits: () => seen().map(([, start, end]) => (start + end) / 2),

@@ -12,6 +12,7 @@ from slowdust import wording
 from slowdust.analysis.story.unsure import what_decides
 from slowdust.report import numbers
 from slowdust.report.html import cells
+from slowdust.report.sections.measured import sla_failure, work_band
 
 _LIBRARY = "uplot/uPlot.iife.min.js"
 
@@ -36,7 +37,7 @@ def environment() -> Environment:
         rate_and_outlook=cells.rate_and_outlook,
         what_decides=what_decides,
         amount_class=cells.amount_class,
-        work_band=cells.work_band,
+        work_band=work_band,
         work_sureness=cells.work_sureness,
         work_icon=cells.work_icon,
         work_ratio=cells.work_ratio,
@@ -53,7 +54,7 @@ def environment() -> Environment:
         judged_interval=cells.judged_interval,
         percent=cells.percent,
         response_time=cells.response_time,
-        sla_failure=cells.sla_failure,
+        sla_failure=sla_failure,
         with_code=cells.with_code,
     )
     return templates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
@@ -15,7 +15,6 @@ from markupsafe import Markup
 from slowdust.analysis.metrics import (
     COMPARED,
     ESSENTIAL,
-    PERCENTILES,
     Metric,
     Percentile,
     shown_metrics,
@@ -25,20 +24,18 @@ from slowdust.analysis.results.latency import shown_times
 from slowdust.analysis.results.results import by_step
 from slowdust.analysis.story.bands import has_no_interval
 from slowdust.analysis.work import WORK_MARGIN, has_work
-from slowdust.benchmarks import BENCHMARKS, measured_in_steps
+from slowdust.benchmarks import measured_in_steps
 from slowdust.benchmarks.steps import StepBenchmark
-from slowdust.benchmarks.sysbench import SYSBENCH
 from slowdust.report.answer import other_warnings
 from slowdust.report.charts.curves import as_json
 from slowdust.report.charts.marks import Mark, marks_of
-from slowdust.report.document import Section, text
+from slowdust.report.document import Code, Section, text
 from slowdust.report.html import cells
 from slowdust.report.html.blocks import Look, drawn
-from slowdust.report.html.cells import sla_failure
-from slowdust.report.numbers import percent
 from slowdust.report.report import opening
+from slowdust.report.sections.measured import sla_failure
+from slowdust.report.sections.reading import step_benchmarks
 from slowdust.stats.blocks import Step
-from slowdust.store.manifest import StepFailure
 from slowdust.units import known
 from slowdust.wording import (
     LONGEST_UNBROKEN,
@@ -151,49 +148,6 @@ def _anchor(step: Step, taken: set[str]) -> str:
     return anchor
 
 
-LONGEST_LOG = 8
-"""The number of lines of a log that is folded."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """One step of one contender in one incarnation."""
-
-    step: StepFailure
-    anchor: str | None
-    """The anchor of the step's section; None where no contender finished the step."""
-
-    @property
-    def headline(self) -> str:
-        return self.step.reason.strip().partition("\n")[0]
-
-    @property
-    def log(self) -> str:
-        return self.step.reason.strip().partition("\n")[2].strip("\n")
-
-    @property
-    def folded(self) -> bool:
-        """Whether the log is so long that it is folded."""
-        return self.log.count("\n") >= LONGEST_LOG
-
-
-def failures_of(failed: Sequence[StepFailure], rows: Sequence[Row]) -> tuple[Failure, ...]:
-    anchors = {(row.step.test, row.step.clients): row.anchor for row in rows if row.long}
-    return tuple(Failure(step, anchors.get((step.test, step.clients))) for step in failed)
-
-
-def of_step(failures: Sequence[Failure], step: Step) -> tuple[Failure, ...]:
-    key = (step.test, step.clients)
-    return tuple(each for each in failures if (each.step.test, each.step.clients) == key)
-
-
-def failed_contenders(failures: Sequence[Failure], row: Row) -> Mapping[str, int]:
-    """Return contender -> the number of starts where the row's step failed."""
-    if not row.long:
-        return {}
-    return dict(Counter(failure.step.contender for failure in of_step(failures, row.step)))
-
-
 OFFERED = ("server_cpu_us", "p50_us", "p99_us", "read_kb", "write_kb")
 """The keys of the metrics that can be chosen, after work."""
 
@@ -266,7 +220,6 @@ class Page:
     """Contender -> its name, without what a matrix leaves the same for all."""
     short_names: Mapping[str, str]
     """Contender -> its name where there is little room."""
-    failures: tuple[Failure, ...]
 
     @cached_property
     def others(self) -> tuple[str, ...]:
@@ -313,7 +266,15 @@ class Page:
     @cached_property
     def failed_in(self) -> Mapping[str, Mapping[str, int]]:
         """Anchor of a row -> contender -> the number of starts with a failed step."""
-        return {row.anchor: failed_contenders(self.failures, row) for row in self.rows}
+        failed = self.report.failed_steps
+        return {
+            row.anchor: Counter(
+                each.contender
+                for each in failed
+                if row.long and (each.test, each.clients) == (row.step.test, row.step.clients)
+            )
+            for row in self.rows
+        }
 
     @cached_property
     def has_many_cells(self) -> bool:
@@ -357,18 +318,12 @@ class Page:
     @cached_property
     def step_benchmarks(self) -> list[StepBenchmark]:
         """The benchmarks of its long steps."""
-        known = map(BENCHMARKS.get, self.report.benchmarks)
-        return [benchmark for benchmark in known if isinstance(benchmark, StepBenchmark)]
+        return step_benchmarks(self.report)
 
     @property
     def long(self) -> bool:
         """Whether any result is of a long step."""
         return bool(self.step_benchmarks)
-
-    @property
-    def rates_count_queries(self) -> bool:
-        """Whether rates count queries, and response times are of whole transactions."""
-        return SYSBENCH.name in self.report.benchmarks
 
     @property
     def origin(self) -> str:
@@ -383,14 +338,6 @@ class Page:
     def rate_heading(self) -> str:
         """The unit of the base's column; 'rate' where each row has its own."""
         return "operations/s" if self.report.repeated and not self.long else "rate"
-
-    def column(self, items: Iterable[object], field: str) -> bool:
-        """Return whether a table of `items` has a column for a field of theirs.
-
-        A column without values shows that something was not measured. Imported runs lack many
-        values, so they have only columns with a value.
-        """
-        return self.report.repeated or any(getattr(item, field) is not None for item in items)
 
     @property
     def heading_of_intervals(self) -> str:
@@ -410,23 +357,16 @@ class Page:
         return WORK_MARGIN
 
     @cached_property
-    def has_counters(self) -> bool:
-        return any(result.counters_relative for result in self.report.results)
-
-    @cached_property
-    def percentile_margins(self) -> str:
-        """The margins of the percentiles: '10% for p50, p75 and p95, 25% for p99'."""
-        fields: dict[float, list[str]] = {}
-        for percentile in PERCENTILES:
-            fields.setdefault(percentile.margin, []).append(percentile.field)
-        return ", ".join(f"{percent(margin)} for {listing(f)}" for margin, f in fields.items())
-
-    @cached_property
     def opening(self) -> Markup:
-        """The answer, the notes, the summary and the warnings, as HTML."""
+        """The answer, the notes, the summary, failed contenders and the warnings, as HTML."""
         warnings = other_warnings(self.report)
+        failed = [
+            Section(f"{info.name} failed", [Code(info.failed.splitlines())])
+            for info in self.report.contender_info
+            if info.failed
+        ]
         listed = Section("Warnings", [text(*warnings, role="note")]) if warnings else None
-        return drawn(known([*opening(self.report), listed]), self.look)
+        return drawn(known([*opening(self.report), *failed, listed]), self.look)
 
     @cached_property
     def overview(self) -> tuple[Row, ...]:
@@ -443,5 +383,4 @@ def page_of(report: Report) -> Page:
         marks=marks_of(report.contenders, report.base),
         names=matrix_labels(report.contenders) or {name: name for name in report.contenders},
         short_names=report.short_names,
-        failures=failures_of(report.failed_steps, rows),
     )

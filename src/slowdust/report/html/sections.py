@@ -15,6 +15,7 @@ from slowdust.report.html.blocks import drawn
 from slowdust.report.html.page import MOST_IN_ONE_FOREST, Page
 from slowdust.report.html.test_views import test_views
 from slowdust.report.report import SECTIONS, OfTests, calibrated
+from slowdust.report.sections.reading import reading
 from slowdust.report.sections.steps import summaries
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
@@ -130,7 +131,7 @@ def sections_of(
                 sections.append(Section("tests", "Tests", views))
         else:
             sections += _drawn(page, each(page.report))
-    sections.append(Section("reading", "How to read this page", page))
+    sections += _drawn(page, reading(page.report))
     return [section for section in sections if section.view is not None]
 
 

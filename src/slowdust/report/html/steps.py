@@ -1,4 +1,4 @@
-"""The view of a long step: its seconds, its bars and its histograms."""
+"""The view of a long step: its seconds and its bars."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from markupsafe import Markup
 
 from slowdust.analysis.sla import paced_seconds
 from slowdust.benchmarks.steps import Role, in_order
-from slowdust.report.charts.bars import Bar, RoleHistogram, bars_chart, histograms
+from slowdust.report.charts.bars import Bar, bars_chart
 from slowdust.report.charts.marks import Mark
 from slowdust.report.charts.seconds import Graph, Line, Point, Run, step_graph, thinned_runs
-from slowdust.report.html.cells import sla_failure
-from slowdust.report.html.page import Failure, Page, Row, of_step
+from slowdust.report.html.page import Page, Row
+from slowdust.report.sections.measured import sla_failure
 from slowdust.store.slice import Slice
 from slowdust.store.step import RoleSecond, RoleUse, Sample, StepDetail, WriteSchedule
 from slowdust.units import Second, known
@@ -140,8 +140,6 @@ class StepView:
     """The titles of the per-second graphs, and the graphs."""
     targets: bool
     """Whether writers kept to a rate."""
-    histograms: tuple[RoleHistogram, ...]
-    failures: tuple[Failure, ...]
 
 
 @dataclass(frozen=True)
@@ -169,16 +167,14 @@ def step_view(page: Page, row: Row, slices: Sequence[Slice]) -> StepView | None:
     roles = in_order(name for run in measured for name in run.detail.roles)
     units = {use.role: use.unit for run in runs for use in run.roles}
     length = max(known(run.record.measured.seconds for run in measured), default=None)
-    failures = of_step(page.failures, row.step)
+    failed = set(page.failed_in[row.anchor])
     return StepView(
         length=length,
         too_short=length is not None and length < SHORTEST_WITH_GRAPHS,
         several_incarnations=len({run.record.place.incarnation for run in measured}) > 1,
-        bars=_bars(page, row, measured, {failure.step.contender for failure in failures}),
+        bars=_bars(page, row, measured, failed),
         graphs=tuple(_drawn(_graphs(measured, roles, units), length, page.marks)),
         targets=any(run.detail.target is not None for run in measured),
-        histograms=histograms(runs, roles),
-        failures=failures,
     )
 
 

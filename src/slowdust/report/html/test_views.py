@@ -10,7 +10,6 @@ from markupsafe import Markup
 from slowdust.analysis.comparison import step_of
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.notes import ONE_RUN
-from slowdust.analysis.work import has_work
 from slowdust.report.charts.blocks import layout, rate_chart, ratio_chart, static_ratio_chart
 from slowdust.report.charts.seconds import seconds_chart
 from slowdust.report.document import Section
@@ -18,10 +17,9 @@ from slowdust.report.html.blocks import drawn
 from slowdust.report.html.flames import FlameGraphs, flame_graphs
 from slowdust.report.html.page import Page, Row
 from slowdust.report.html.steps import StepView, step_view
-from slowdust.report.numbers import TimeUnit, time_unit
 from slowdust.report.sections.evidence import exact_evidence, same_plans
+from slowdust.report.sections.measured import Kept, open_loop, rates
 from slowdust.stats.blocks import Step
-from slowdust.store.measured import Schedule
 from slowdust.store.profile import Profile
 from slowdust.store.slice import Slice
 from slowdust.units import Second, known
@@ -35,18 +33,12 @@ class TestView:
     """Everything about one step."""
 
     row: Row
-    latency_unit: TimeUnit
-    has_work: bool
-    """Whether the work of any contender was counted."""
-    has_response_times: bool
-    """Whether its results are given in response times."""
+    rates: Markup
     charts: Named | None
     """The charts of a test that was measured in slices: of rates, ratios, seconds.
 
     A large page has only the chart of ratios, since the others would be most of the file.
     """
-    open_loop: tuple[Named, ...]
-    """How each contender kept the schedule of an open-loop run, over all its slices."""
     notes: tuple[Named, ...]
     """Notes with the contenders that they are about; without names all that were compared."""
     step: StepView | None
@@ -75,7 +67,7 @@ def test_views(
     return [
         replace(
             _test_view(page, row, by_step.get(row.step, []), origin, flames.get(row.step)),
-            sections=_sections(page, row, sections),
+            sections=_sections(page, row, sections, by_step.get(row.step, [])),
         )
         for row in page.rows
     ]
@@ -91,26 +83,25 @@ def _test_view(
     results = row.results
     step = step_view(page, row, slices)
     timed = [record for record in slices if record.printed is None]
-    latencies = known(result.latency_us for result in results)
     return TestView(
         row=row,
-        latency_unit=time_unit(known(latency.p50 or latency.mean for latency in latencies)),
-        has_work=has_work(results),
-        has_response_times=any(result.response_time for result in results),
+        rates=drawn([rates(page.report, results)], page.look),
         charts=_charts(page, row, timed, origin) if timed and step is None else None,
-        open_loop=tuple(_open_loop(page.marks, timed)),
         notes=_notes(row),
         step=step,
         flames=flames,
     )
 
 
-def _sections(page: Page, row: Row, sections: Sequence[Describe]) -> Markup:
+def _sections(
+    page: Page, row: Row, sections: Sequence[Describe], slices: Sequence[Slice]
+) -> Markup:
     results = row.results
     blocks = [
         *(section for result in results for section in exact_evidence(result)),
         *known(describe(page.report, results) for describe in sections),
         *same_plans(page.report, row.step.test),
+        *known([open_loop(_open_loop(page.marks, slices))]),
     ]
     return drawn(blocks, replace(page.look, anchor=row.anchor), level=4)
 
@@ -149,28 +140,17 @@ def _notes(row: Row) -> tuple[Named, ...]:
     )
 
 
-def _open_loop(names: Collection[str], slices: Sequence[Slice]) -> list[Named]:
-    loops: list[Named] = []
-    for name in names:
-        kept: list[tuple[Schedule, int]] = [
-            (record.measured.schedule, record.measured.operations)
-            for record in slices
-            if record.place.contender == name
-            and record.measured.schedule is not None
-            and record.measured.operations is not None
-        ]
-        operations = sum(count for _, count in kept)
-        if operations:
-            lag = sum(schedule.mean_lag_ns * count for schedule, count in kept)
-            loops.append(
-                {
-                    "contender": name,
-                    "rate": kept[0][0].rate,
-                    "arrivals": kept[0][0].arrivals,
-                    "operations": operations,
-                    "late_operations": sum(schedule.late_operations for schedule, _ in kept),
-                    "mean_lag_us": lag / operations / 1e3,
-                    "max_lag_us": max(schedule.max_lag_ns for schedule, _ in kept) / 1e3,
-                }
-            )
-    return loops
+def _open_loop(names: Collection[str], slices: Sequence[Slice]) -> list[Kept]:
+    return [
+        Kept(
+            name,
+            [
+                (record.measured.schedule, record.measured.operations)
+                for record in slices
+                if record.place.contender == name
+                and record.measured.schedule is not None
+                and record.measured.operations is not None
+            ],
+        )
+        for name in names
+    ]

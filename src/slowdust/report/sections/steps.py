@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 
@@ -18,14 +18,18 @@ from slowdust.analysis.results.summary import (
     titles_of,
 )
 from slowdust.analysis.sla import SHARE
+from slowdust.benchmarks.steps import in_order
 from slowdust.ratios import ratio
 from slowdust.report.document import (
     ABSENT,
+    STEP,
     STEP_OF_TEST,
     Block,
     Cell,
     Cells,
+    Code,
     Column,
+    Folded,
     Heads,
     Items,
     Medium,
@@ -36,8 +40,9 @@ from slowdust.report.document import (
     text,
 )
 from slowdust.report.markdown.table import or_absent, rate
+from slowdust.report.numbers import brief_time
 from slowdust.units import Second, known
-from slowdust.wording import clients, listing
+from slowdust.wording import listing
 
 AROUND_A_STALL = 10
 """Seconds before and after a stall that its link zooms to."""
@@ -52,6 +57,8 @@ _MARKS = {
     Shade.SLA_MISSED: "*",
     Shade.UNSURE: "?",
 }
+NARROWEST = 0.6
+"""Width of the bar of a single statement, in percent of its cell."""
 _PER_GB = 1 << 30
 _US_PER_MS = 1000
 _US_PER_S = 1_000_000
@@ -77,14 +84,33 @@ def _runs(report: Report, results: Sequence[Result]) -> list[StepRun]:
     return [run for run in report.step_runs if (run.benchmark, run.test, run.clients) in steps]
 
 
+LONGEST_LOG = 8
+"""Lines of a log of a failed step that a page unfolds."""
+
+
 def failed_steps(report: Report) -> Section | None:
-    """Return the steps that failed, and why; a page has them first."""
-    lines = [
-        f"{step.test}, {clients(step.clients)}, {step.contender}, "
-        f"start {step.incarnation}, after {step.after_s:.1f} s: {step.reason}"
-        for step in report.failed_steps
-    ]
-    return Section("Steps that failed", [Items(lines)], media=Medium.TEXT) if lines else None
+    """Return the steps that failed, their reasons and the last lines of their logs."""
+    rows: list[Cells] = []
+    logs: list[Block] = []
+    for step in report.failed_steps:
+        reason, _, log = step.reason.strip().partition("\n")
+        lines = log.strip("\n").splitlines()
+        rows.append(
+            [
+                Cell(step.test, step=(step.test, step.clients)),
+                *(str(step.clients), named(step.contender), str(step.incarnation)),
+                *(f"{step.after_s:.1f}", Cell(reason, is_bad=True)),
+            ]
+        )
+        if lines:
+            title = f"Log of {step.test} on {step.contender}, start {step.incarnation}"
+            logs.append(Folded(title, [Code(lines)], is_open=len(lines) <= LONGEST_LOG))
+    if not rows:
+        return None
+    heads: Heads = (*STEP, _INCARNATION, "after s", Column("reason", is_name=True))
+    title = "Steps that failed"
+    shown = table(heads, rows, left=1, name=title)
+    return Section(title, [shown, *logs], "failed-steps", "Failed steps")
 
 
 def writers(report: Report, results: Sequence[Result]) -> Section | None:
@@ -224,12 +250,53 @@ def buckets(report: Report, results: Sequence[Result]) -> Section | None:
         ]
         for (key, name), roles in by_role.items()
     ]
-    incarnations = ", over all starts" if report.repeated else ""
+    starts = ", over all starts" if report.repeated else ""
     heads: Heads = (*STEP_OF_TEST, "role", *map(_bound, BUCKETS_US), "more", "max us")
-    about = text(f"Statements up to each bound{incarnations}.", role="lead")
+    about = text(f"Statements up to each bound{starts}.", role="lead")
     title = "Response times of statements"
-    shown = table(heads, rows, left=1, name=title)
-    return Section(title, [about, shown], media=Medium.TEXT)
+    shown = replace(table(heads, rows, left=1, name=title), media=Medium.TEXT)
+    return Section(title, [about, shown, *_histograms(by_role)])
+
+
+def _histograms(by_role: Mapping[tuple[_Key, str], Sequence[RoleReport]]) -> list[Section]:
+    """Return a table of bars for each role, for a page."""
+    sections = []
+    for role in in_order(dict.fromkeys(name for _, name in by_role)):
+        counts = {
+            key: np.sum(known(each.buckets for each in reports), axis=0).tolist()
+            for (key, name), reports in by_role.items()
+            if name == role.name
+        }
+        filled = [at for own in counts.values() for at, count in enumerate(own) if count]
+        if not filled:
+            continue
+        rows: list[Cells] = [
+            [
+                _bucket_label(at),
+                *(_bar(own[at], sum(own), contender) for (_, _, contender), own in counts.items()),
+            ]
+            for at in range(min(filled), max(filled) + 1)
+        ]
+        test = next(iter(counts))[0]
+        heads: Heads = ["took", *(Column(key[2], contender=key[2]) for key in counts)]
+        shown = table(heads, rows, left=1, name=f"Response times of {role.name} in {test}")
+        sections.append(Section(role.statements, [shown], media=Medium.HTML))
+    return sections
+
+
+def _bar(count: int, total: int, contender: str) -> Cell:
+    if not count:
+        return Cell("0")
+    share = count / total * 100
+    digits = max(1, -math.floor(math.log10(share)))  # since the tail matters
+    return Cell(f"{count:,}", note=f"{share:.{digits}f}%", bar=(max(share, NARROWEST), contender))
+
+
+def _bucket_label(at: int) -> str:
+    """Return '≤ 256 µs', and '> 16 s' after the last bound."""
+    if at < len(BUCKETS_US):
+        return f"\N{LESS-THAN OR EQUAL TO} {brief_time(BUCKETS_US[at])}"
+    return f"> {brief_time(BUCKETS_US[-1])}"
 
 
 def _bound(bound_us: int) -> str:

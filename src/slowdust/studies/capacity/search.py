@@ -229,6 +229,6 @@ class Search:
 def make_search(spec: Spec, names: Sequence[str], trials: Sequence[Trial]) -> Search:
     """Return the search of a specification, with its trials so far."""
     assert spec.trials is not None
-    starts = spec.planned_incarnations(rounds(spec.budget, tests=1))
+    starts = spec.planned_starts(rounds(spec.budget, tests=1))
     plan = Plan(spec.budget, spec.trials.precision, starts, spec.seed)
     return Search(names, parse_sla(spec.trials.sla), plan, [*trials])

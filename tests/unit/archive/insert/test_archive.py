@@ -63,7 +63,7 @@ def test_runs_become_slices(tmp_path: Path) -> None:
         "l.i0", "l.x", "l.i1", "l.i2", "qr100", "qp100", "qr500", "qp500", "qr1000", "qp1000",
     ]  # fmt: skip
     assert manifest.clients == [8]
-    assert "8 clients, by the insert rates" in manifest.warnings[0]
+    assert "8 clients, derived from the insert rates" in manifest.warnings[0]
     record = slices["qp500", "postgres@17.4:c1+o2"]
     assert (record.qps, record.unit) == (44000, "point queries/s")
     assert record.printed is not None
@@ -170,9 +170,9 @@ def test_broken_files_are_one_line_each(tmp_path: Path) -> None:
         "notes.txt": "not a file of the Insert Benchmark",
         "o.sum.t.empty": "empty",
         "o.ib.dop8.1.gz": problems(archive)["o.ib.dop8.1.gz"],
-        "mrg.l.i0": "ips of zz.c1, 1 there, 50000 from o.sum",
-        "rel.l.i0": "ips of zz.c1, 0.00 there, 1.00 from o.sum",
-        "rel.l.x": "ips of zz.c1, 0.00 there, 1.00 from o.sum",
+        "mrg.l.i0": "ips of zz.c1, 1 instead of 50000 from o.sum",
+        "rel.l.i0": "ips of zz.c1, 0.00 instead of 1.00 from o.sum",
+        "rel.l.x": "ips of zz.c1, 0.00 instead of 1.00 from o.sum",
     }
     partly = {problem.path.name for problem in archive.problems if problem.fate is Fate.PARTLY}
     assert partly == {f"o.sum.t.{NEW}"}
@@ -224,7 +224,7 @@ def test_two_sizes_of_a_run_do_not_mix(tmp_path: Path) -> None:
     write_runs(tmp_path, {OLD: {}, OLD.replace("8m", "800m"): {"l.i0": {"ips": "7"}}})
     archive = archive_in(tmp_path)
     [reason] = problems(archive).values()
-    assert "at another size" in reason
+    assert "with another size" in reason
     assert len(archive.runs) == 1
 
 

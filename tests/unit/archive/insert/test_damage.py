@@ -161,7 +161,7 @@ def test_a_client_that_was_killed_is_reported(slowdust: Slowdust) -> None:
     path = QUERIES / "o.ib.dop2.1"
     path.write_bytes(path.read_bytes().partition(b"Insert rt:")[0])
     [line], rates = imported(slowdust)
-    assert mentions(line, "o.ib.dop2.1: ", " end", "o.res")
+    assert mentions(line, "o.ib.dop2.1: ", "client", "o.res")
     assert rates == {"qr100": 600_000 / 61}
 
 
@@ -317,7 +317,7 @@ def test_files_that_are_there_twice_are_read_once(slowdust: Slowdust) -> None:
         path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(b"other\n"))
     lines = imported(slowdust, "--compat")[0]
     for name, line in zip((f"o.sum.t.{NEW}.gz", "res.a/mrg.l.x.gz"), lines, strict=True):
-        assert line.startswith(f"skipped: {name}: twice")
+        assert mentions(line, f"skipped: {name}: ", "plain")
 
 
 def test_an_empty_file_gives_way_to_its_compressed_one(slowdust: Slowdust) -> None:

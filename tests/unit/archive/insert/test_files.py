@@ -254,8 +254,8 @@ def test_a_row_that_does_not_follow_the_one_before_breaks_the_seconds() -> None:
     lines, end = lines_of_client()
     rows = lines[2:]
     for changed, broken in (
-        ([*rows[:20], *rows[21:]], "1 row not following"),
-        ([*rows[:20], edited(rows[20], "t_ins", "0"), *rows[21:]], "1 row not following"),
+        ([*rows[:20], *rows[21:]], "1 row not consecutive"),
+        ([*rows[:20], edited(rows[20], "t_ins", "0"), *rows[21:]], "1 row not consecutive"),
     ):
         output = read_client(b"".join([*lines[:2], *changed]) + end)
         assert output is not None

@@ -157,7 +157,7 @@ def test_several_runs_at_the_same_threads(tmp_path: Path, slowdust: Slowdust) ->
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("sysbench 1.0.20 (using LuaJIT)\n\nThreads started!\n", "did not end"),
+        ("sysbench 1.0.20 (using LuaJIT)\n\nThreads started!\n", "did not finish"),
         ("sysbench 1.0.20\nFATAL: no table `\x1b[31m`\n", r"no table `\x1b[31m`"),
         ("sysbench 0.4.12:  multi-threaded\n", "sysbench 0.4.12"),
         ("transaction type: <builtin: TPC-B>\n", "not the output"),
@@ -208,9 +208,9 @@ def test_a_table_without_one_test_is_not_cut(tmp_path: Path, slowdust: Slowdust)
     slowdust("report", "made", "--classic", "classic")
     blocks = Path("classic/o.met").read_text().split("\n\n")
     (folder / "o.met").write_text("\n\n".join([*blocks[:7], *blocks[8:]]))
-    assert "cut: " not in slowdust("import", "sysbench", "a")
+    assert "truncated: " not in slowdust("import", "sysbench", "a")
     (folder / "o.met").write_text("\n\n".join([*blocks[:15], ""]))
-    assert "used in part: o.met: cut: 15 of 20 " in slowdust("import", "sysbench", "a")
+    assert "used in part: o.met: truncated: 15 of 20 " in slowdust("import", "sysbench", "a")
 
 
 def test_classic_files_of_a_clean_import_have_one_unit(tmp_path: Path, slowdust: Slowdust) -> None:

@@ -85,7 +85,7 @@ def test_a_contender_of_a_table_of_another_condition_is_not_next_to_the_runs(
     rows = {"hot-points": "9000\t9900\t9950", "insert": "18000\t18100\t19900"}
     (folder / "qps.abs.mem.tsv").write_text(table([RUN_A, RUN_B, RUN_C], rows))
     printed = slowdust("import", "sysbench", folder, "--clients", "8")
-    assert "qps.abs.mem.tsv: other rates" in printed
+    assert "qps.abs.mem.tsv: rates of the same tests differ" in printed
     assert {version for _, version in results(slowdust, "a")} == {"10.23", "17.4"}
     assert ratios(slowdust, "a-mem")["hot-points.range100", "18.0"] == pytest.approx(9950 / 9000)
 

@@ -81,17 +81,17 @@ def test_of_a_plain_file_and_a_compressed_one_the_plain_one_is_used(
 ) -> None:
     archive = write_archive(tmp_path / "a", {RUN_A: [Written(counters=(100, 110))]})
     printed = slowdust("import", "sysbench", archive)
-    assert "twice" not in printed
+    assert ".gz" not in printed
     slices = Path("results/a/slices.ndjson").read_text(encoding="utf-8")
     end = ".1" if kind == "perf.hw.1" else ".dop8" if kind in {"o", "vm"} else ""
     plain = f"sb.{kind.removesuffix('.1')}.{OLD.common}{end}"
     (archive / RUN_A / f"{plain}.gz").write_bytes(gzip.compress(other.encode()))
     printed = slowdust("import", "sysbench", archive)
-    assert f"skipped: {RUN_A}/{plain}.gz: twice" in printed
+    assert mentions(printed, f"skipped: {RUN_A}/{plain}.gz: ", "plain")
     assert Path("results/a/slices.ndjson").read_text(encoding="utf-8") == slices
     (archive / RUN_A / plain).write_bytes(b"")
     printed = slowdust("import", "sysbench", archive)
-    assert "twice" not in printed
+    assert f"skipped: {RUN_A}/{plain}.gz" not in printed
     assert Path("results/a/slices.ndjson").read_text(encoding="utf-8") != slices
 
 
@@ -104,7 +104,7 @@ def test_a_load_is_of_one_test(tmp_path: Path, slowdust: Slowdust) -> None:
     printed = slowdust("import", "sysbench", archive)
     assert mentions(
         printed,
-        f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: twice",
+        f"skipped: {RUN_A}/sb.prepare.o.scan.range100.pk1: ",
         "sb.prepare.o.point-query.range100.pk1",
     )
 
@@ -184,7 +184,7 @@ def test_samples_of_processes_that_end_in_a_line_are_reported(
     result = Written()
     result.extra["ps"] = result.processes()[:-40]
     printed = slowdust("import", "sysbench", write_archive(tmp_path / "a", {RUN_A: [result]}))
-    assert f"  used in part: {RUN_A}/sb.ps.{result.common}.dop8.gz: cut " in printed
+    assert f"  used in part: {RUN_A}/sb.ps.{result.common}.dop8.gz: truncated " in printed
     assert results(slowdust, "a")["hot-points.range100", "10.23"]["peak_rss_gb"] > 0
 
 

@@ -58,7 +58,7 @@ def test_other_directories_and_larger_imports_count(archive: Path, slowdust: Slo
     actual = history(slowdust)
     assert [line["experiments"] for line in actual["lines"]] == [["other", "whole"]]
     expected = (
-        "Left out, because whole, imported from the same directory or a copy, has all of it: part."
+        "Excluded, because whole, imported from the same directory or a copy, contains it: part."
     )
     assert actual["notes"] == [expected]
     for path in (archive / RUN_A).iterdir():
@@ -80,5 +80,5 @@ def test_experiments_of_unknown_size_are_not_averaged_without_a_word(
         slowdust("import", "sysbench", tmp_path / name, "--clients", "8")
     printed = slowdust("history", "--host", "unrecorded")
     assert "2 versions in 2 experiments: " in printed
-    assert "how much data" in printed
-    assert "how much data" not in slowdust("history", "small")
+    assert "amount of data" in printed
+    assert "amount of data" not in slowdust("history", "small")

@@ -185,12 +185,12 @@ def test_a_table_without_a_column_is_written_without_it() -> None:
     ("name", "content", "reason"),
     [
         ("sb.o.scan.range100.pk1.dop8", b" \n", "empty"),
-        ("sb.vm.scan.range100.pk1.dop8", b"nothing\n", "no sample"),
+        ("sb.vm.scan.range100.pk1.dop8", b"nothing\n", "no samples"),
         ("sb.io.scan.range100.pk1.dop8.gz", b"no gzip", "cannot be read: Not a gzipped file"),
-        ("sb.r.qps.scan.range100.pk1", b"1\tx\tpgsql scan range=100\n", "no rate"),
-        ("sb.r.qps.scan.range100.pk1", b"pgsql scan range=100\n", "no rate"),
+        ("sb.r.qps.scan.range100.pk1", b"1\tx\tpgsql scan range=100\n", "not a rate"),
+        ("sb.r.qps.scan.range100.pk1", b"pgsql scan range=100\n", "not a rate"),
         ("sb.perf.hw.scan.range100.pk1.1", b"  1,2 cycles\n", "an iteration that was not"),
-        ("sb.perf.last.scan.range100.pk1", b"two\n", "not as it should be"),
+        ("sb.perf.last.scan.range100.pk1", b"two\n", "damaged"),
     ],
 )
 def test_empty_answers_have_a_reason(

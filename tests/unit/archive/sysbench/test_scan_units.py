@@ -12,7 +12,7 @@ from tests.unit.archive.sysbench_files import RUN_A, RUN_B, Written, write_archi
 __all__ = ["slowdust"]
 
 RUN_C = "x.pg175_o2.x10a_c8.pk1"
-OF_ALL, OF_ONE = "of all threads", "of one thread"
+OF_ALL, OF_ONE = "for all threads", "for one thread"
 NO_RAW = frozenset({"o", "vm", "io", "ps", "r.rtavg", "r.rt95"})
 RAW = NO_RAW - {"o", "vm", "io", "ps"}
 SCAN, WARM = "scan.range100", "scan.warm.range100"

@@ -23,7 +23,7 @@ def test_tables_alone_are_an_experiment_of_what_they_have(
     slowdust("report", "apr25", "--classic", "classic")
     rates = Path("classic/tables/qps.abs.x.tsv").read_text(encoding="utf-8")
     assert rates == RATES
-    assert "from a table alone" in printed
+    assert "only from a table" in printed
     actual = {
         (result["test"], result["contender"][-2:]): result
         for result in report(slowdust, "apr25")["results"]
@@ -72,7 +72,7 @@ def test_names_report_the_number_of_clients_where_nothing_else_does(
     (tmp_path / given / below).mkdir(parents=True)
     (tmp_path / given / below / table).write_text(RATES)
     printed = slowdust("import", "sysbench", tmp_path / given, "--name", "a")
-    assert mentions(printed, "  4 clients, by the name of ", source, "--clients")
+    assert mentions(printed, "  4 clients, from the name of ", source, "--clients")
     assert clients_told(slowdust, "a") == {4}
     printed = slowdust("import", "sysbench", tmp_path / given, "--name", "a", "--clients", "7")
     assert "by the name of" not in printed
@@ -87,10 +87,10 @@ def test_names_around_the_directory_that_was_given_report_nothing(
     (given / "qps.abs.x.tsv").write_text(RATES)
     slowdust("import", "sysbench", given, code=1)
     printed = slowdust("import", "sysbench", given, "--clients", "4")
-    assert "of all threads, assumed" in printed
+    assert "for all threads, an assumption" in printed
     printed = slowdust("import", "sysbench", tmp_path / "nov25.4u", "--name", "x")
-    assert "4 clients, by the name of the directory nov25.4u" in printed
-    assert mentions(printed, "scan: ", "of one thread", "date of the directory nov25.4u")
+    assert "4 clients, from the name of the directory nov25.4u" in printed
+    assert mentions(printed, "scan: ", "for one thread", "date of the directory nov25.4u")
 
 
 def test_a_directory_that_an_experiment_is_called_by_reports_something(
@@ -101,7 +101,7 @@ def test_a_directory_that_an_experiment_is_called_by_reports_something(
     (given / "qps.abs.x.tsv").write_text(RATES)
     printed = slowdust("import", "sysbench", given)
     assert printed.startswith("nov25.set-dop4: ")
-    assert mentions(printed, "of one thread", "date of the directory nov25.set")
+    assert mentions(printed, "for one thread", "date of the directory nov25.set")
 
 
 def test_files_count_more_than_names(tmp_path: Path, slowdust: Slowdust) -> None:
@@ -158,7 +158,7 @@ def test_a_load_alone_has_the_clients_that_a_name_or_the_user_reports(
     assert clients_told(slowdust, "a") == {4}
     (tmp_path / "a" / "o.met").rename(tmp_path / "a" / "o.met.dop16")
     printed = slowdust("import", "sysbench", "a")
-    assert "16 clients, by the name of o.met.dop16" in printed
+    assert "16 clients, from the name of o.met.dop16" in printed
     assert clients_told(slowdust, "a") == {16}
 
 
@@ -223,7 +223,7 @@ def test_runs_without_a_number_of_clients_are_reported_by_their_directory(
     bare = Written(without=frozenset({"o", "vm", "io", "ps", "met"}))
     write_archive(tmp_path / "set.16u", {RUN_A: [bare]})
     printed = slowdust("import", "sysbench", tmp_path / "set.16u", "--name", "a")
-    assert "16 clients, by the name of the directory set.16u" in printed
+    assert "16 clients, from the name of the directory set.16u" in printed
     assert clients_told(slowdust, "a") == {16}
 
 

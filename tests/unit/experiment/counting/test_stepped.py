@@ -223,7 +223,7 @@ def test_steps_after_a_failed_step_are_not_counted() -> None:
 def test_a_session_whose_thread_is_unknown_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = SimpleNamespace(seats=[])
     monkeypatch.setattr(PretendedDriver, "prepare", lambda driver, command: nobody)
-    with pytest.raises(SlowdustError, match=r"threads.* insert"):
+    with pytest.raises(SlowdustError, match=r"thread.* insert"):
         counted(PretendedDriver(), "l.i0")
 
 
