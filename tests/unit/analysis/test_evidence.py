@@ -212,7 +212,7 @@ def test_settings_are_compared_as_they_are_in_force() -> None:
 
     (setting,) = of_slower(manifest).evidence
 
-    assert setting.words.startswith("jit = off (on ")
+    assert setting.words.startswith("jit = off (base: on")
 
 
 def test_requests_of_pages_are_pages() -> None:
