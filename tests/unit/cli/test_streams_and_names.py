@@ -45,8 +45,8 @@ def test_a_full_standard_output_is_one_line(results: Path) -> None:
             timeout=120,
         )
     assert done.returncode == 1
-    expected = "slowdust: No space left on device (free some space there, and start again)\n"
-    assert done.stderr == expected
+    assert done.stderr.startswith("slowdust: No space left on device (")
+    assert done.stderr.count("\n") == 1
 
 
 def test_two_experiments_of_one_name_get_two(tmp_path: Path) -> None:
