@@ -139,19 +139,11 @@ def test_a_file_of_ann_benchmarks(workplace: Workplace) -> None:
     assert workplace.manifest("x")["method"]["rows"] == 700
 
 
-@pytest.mark.parametrize(
-    ("contender", "reason"),
-    [
-        ("postgres@17.6", "pgvector"),
-        ("mariadb@11.4.5", "11.7"),
-        ("sqlite@3.50.2", "sqlite"),
-    ],
-)
 @pytest.mark.usefixtures("data_root")
-def test_servers_without_vector_indexes_are_refused(contender: str, reason: str) -> None:
-    build_of(contender)
-    with pytest.raises(UsageError, match=f"^{contender} .*vector: .*{reason}"):
-        compare(contender)
+def test_a_server_without_vector_indexes_is_refused() -> None:
+    build_of("postgres@17.6")
+    with pytest.raises(UsageError, match=r"^postgres@17\.6 .*vector: .*pgvector"):
+        compare("postgres@17.6")
 
 
 @pytest.mark.usefixtures("data_root")

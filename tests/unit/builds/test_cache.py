@@ -1,4 +1,4 @@
-"""Fetching into the cache, by clients that serve archives of ours."""
+"""Fetching into the cache, with fake registry clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog names every version once and finds the one that is meant."""
+"""The catalog names every version once and resolves spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mongod from the vendor's archives, and from directories of servers that were made from it."""
+"""mongod from the vendor's archives, and directories of its forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits of repositories, and trees of sources that follow them."""
+"""Commits of repositories, and source trees that follow them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds in wheels, which pip finds in a folder instead of its index."""
+"""Builds in wheels, with a local folder as pip's index."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiments that are shipped: they are read, their matrices made, their contenders known."""
+"""The shipped experiments are valid: files, matrices and contenders."""
 
 from __future__ import annotations
 

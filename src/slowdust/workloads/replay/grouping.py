@@ -225,7 +225,10 @@ def _formed(
             begun = tokens[place + lifted.tokens - 1].end + 1
             words.append("?")
         else:
-            words.append(tokens[place].text.lower())
+            token = tokens[place]
+            # A string that stays has its quotation marks: '?' is no value.
+            is_string = token.token_type is TokenType.STRING
+            words.append((text[token.start : token.end + 1] if is_string else token.text).lower())
         place += 1 if lifted is None else lifted.tokens
     parts.append(closing + text[begun : tokens[-1].end + 1])
     spelling = " ".join(words).replace(". . .", _LISTED)
