@@ -97,6 +97,11 @@ class Step(msgspec.Struct, kw_only=True, omit_defaults=True):
         """'10.23 to 12.22'."""
         return f"{self.before} to {self.after}"
 
+    def change_of(self, group: Part) -> Part | None:
+        """Return the change of a group in this step."""
+        wanted = group.name, group.clients
+        return next((part for part in self.groups if (part.name, part.clients) == wanted), None)
+
 
 class Extreme(msgspec.Struct, kw_only=True):
     """The step with the largest significant cost, or gain, of a group."""
@@ -283,7 +288,7 @@ def group_blames(steps: Sequence[Step], whole: Step) -> list[GroupBlame]:
 
 
 def _group_blame(group: Part, steps: Sequence[Step], whole: Step, *, several: bool) -> GroupBlame:
-    parts = [_part_of(group, step) for step in steps]
+    parts = [step.change_of(group) for step in steps]
     unsure = [
         step.after
         for step, part in zip(steps, parts, strict=True)
@@ -321,11 +326,6 @@ def _group_blame(group: Part, steps: Sequence[Step], whole: Step, *, several: bo
     return blame
 
 
-def _part_of(group: Part, step: Step) -> Part | None:
-    wanted = group.name, group.clients
-    return next((part for part in step.groups if (part.name, part.clients) == wanted), None)
-
-
 def _names_one(group: Part, steps: Sequence[Step], evidence: RatioKind) -> bool:
     """Return whether there is a step that significantly changed a group."""
     return any(_extreme(group, steps, evidence, side) for side in DIFFERENT)
@@ -340,7 +340,7 @@ def _extreme(
     sure = [
         (step, part)
         for step in steps
-        if (part := _part_of(group, step)) is not None
+        if (part := step.change_of(group)) is not None
         and (ratio := part.by(evidence)) is not None
         and is_sure(ratio.ratio, size(part), verdict)
     ]
