@@ -1,8 +1,9 @@
-"""The commands that keep experiments: note, rename, remove, bundle, diff, site and serve."""
+"""The commands on stored experiments: note, rename, remove, bundle, diff, site and serve."""
 
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -119,16 +120,17 @@ def test_serve_shows_pages_until_it_is_interrupted(results: Path) -> None:
         text=True,
     ) as server:
         assert server.stdout is not None
-        server.stdout.readline()
-        url = server.stdout.readline().split()[3].rstrip(",")
-        with urllib.request.urlopen(url) as page:
-            assert "slap" in page.read().decode()
-        server.send_signal(signal.SIGINT)
         try:
+            server.stdout.readline()
+            address = re.search(r"http://[\w.:/]+", server.stdout.readline())
+            assert address is not None
+            with urllib.request.urlopen(address.group()) as page:
+                assert "slap" in page.read().decode()
+            server.send_signal(signal.SIGINT)
             out, err = server.communicate(timeout=30)
         finally:
             server.kill()
-    assert (server.returncode, out, err) == (0, "\nended\n", "")
+    assert (server.returncode, out, err) == (0, "\nstopped\n", "")
 
 
 def test_serve_refuses_a_port_in_use(slowdust: Slowdust, snapshot: SnapshotAssertion) -> None:
