@@ -45,7 +45,7 @@ def test_a_full_standard_output_is_one_line(results: Path) -> None:
             timeout=120,
         )
     assert done.returncode == 1
-    expected = "slowdust: No space left on device (free some space there, and start again)\n"
+    expected = "slowdust: No space left on device (free some space there, and try again)\n"
     assert done.stderr == expected
 
 
