@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 
+from slowdust.report import html
+from slowdust.report.answer import first_screen
 from slowdust.report.document import (
     Cell,
     Cells,
@@ -30,7 +33,10 @@ from slowdust.report.document import (
     table,
     text,
 )
-from tests.unit.report.media import in_all, in_markdown, in_terminal
+from slowdust.report.markdown import report as markdown
+from slowdust.store.manifest import StepFailure
+from tests.unit.report.media import in_all, in_markdown, in_terminal, printed
+from tests.unit.report.sample import counted_experiment, long_experiment
 
 
 def fact(word: str) -> Section:
@@ -102,3 +108,41 @@ def test_markup_of_others_is_shown_as_it_is() -> None:
     assert page.count("&lt;b&gt;x") == 3
     assert "\\<b>x\\</b>" in in_markdown(describe, "<b>x</b>")
     assert "`<b>x</b>`" in in_markdown(describe, "<b>x</b>")
+
+
+def test_the_first_screen_of_a_report_is_in_every_medium() -> None:
+    report, slices = counted_experiment()
+    screen = first_screen(report)
+    assert screen is not None
+    media = (printed(report), markdown.render(report), unescape(html.render(report, slices)))
+
+    for label, words in screen.facts:
+        for line in [words] if isinstance(words, str) else words:
+            for shown in media:
+                assert label in shown
+                assert plain(line) in plain(shown)
+
+
+@pytest.mark.parametrize(
+    "section", ["How it was measured", "Steps that failed", "Response times of statements"]
+)
+def test_sections_of_long_steps_are_in_markdown_and_on_the_page(section: str) -> None:
+    report, slices = long_experiment()
+    report.failed_steps = [
+        StepFailure(
+            test="l.i0",
+            clients=1,
+            contender=report.base,
+            incarnation=1,
+            reason="the server exited\nFATAL",
+            after_s=1.0,
+        )
+    ]
+
+    assert f"## {section}" in markdown.render(report)
+    assert f">{section}</h" in html.render(report, slices)
+
+
+def plain(words: str) -> str:
+    """The words without the marks of code."""
+    return re.sub(r"`|</?code>", "", words)

@@ -268,10 +268,12 @@ class Page:
         """Anchor of a row -> contender -> the number of starts with a failed step."""
         failed = self.report.failed_steps
         return {
-            row.anchor: Counter(
-                each.contender
-                for each in failed
-                if row.long and (each.test, each.clients) == (row.step.test, row.step.clients)
+            row.anchor: dict(
+                Counter(
+                    each.contender
+                    for each in failed
+                    if row.long and (each.test, each.clients) == (row.step.test, row.step.clients)
+                )
             )
             for row in self.rows
         }
