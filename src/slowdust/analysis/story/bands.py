@@ -71,7 +71,7 @@ class Bands:
     """
 
     change: float = 0.05
-    """Least change with which a test has improved or regressed."""
+    """Smallest change with which a test has improved or regressed."""
     big: float = 0.15
 
     def of(self, ratio: float) -> Change:

@@ -28,7 +28,7 @@ CLEARLY = 0.9
 RUN: Second = 0.005
 """Length of one run of the record."""
 FEWEST_OPERATIONS = 10
-"""Least operations in a slice, so that a single operation barely changes its speed."""
+"""Minimum operations in a slice, so that a single operation barely changes its speed."""
 _LONGEST_RECORD: Second = 2.0
 _SHORTEST_RECORD: Second = 0.8
 _RECORDED_SHARE = 0.06
@@ -40,7 +40,7 @@ _SLICES = 4
 _HALVES = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
 """A - B in each half of a block."""
 _FEWEST_BLOCKS = 3
-"""Least blocks that fit into the record consecutively: with fewer their variance is a guess."""
+"""Minimum blocks that fit into the record consecutively: with fewer their variance is a guess."""
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ _LAST = 2.0
 _LONGEST_SHARE = 1 / 40
 """Largest share of the budget for one trial."""
 _FEWEST_COMMITS = 4
-"""Least commits of each writer in a trial at the rate of the step's name; a trial at the lowest
+"""Minimum commits of each writer in a trial at the rate of the step's name; a trial at the lowest
 rate has half as many."""
 _AHEAD = 8.0
 """The highest rate tried at first, relative to the rate in the step's name."""
