@@ -1,4 +1,4 @@
-"""Changes between two experiments: verdicts, ratios and conditions, also in words.
+"""Changes between two experiments: verdicts, ratios and conditions, with sentences.
 
 `slowdust diff --json` writes a `Diff`.
 """

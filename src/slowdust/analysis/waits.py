@@ -1,4 +1,4 @@
-"""Waits of each contender in each step, per operation and compared with the base, also in words.
+"""Waits of each contender in each step, per operation and compared with the base, with sentences.
 
 A difference is reported only if its interval excludes 0. Shares are of kinds of waits, not of
 single events; the event with most of a kind is named with it. If the server reports less than half

@@ -272,7 +272,7 @@ def _share_of_tests(count: int, tests: int) -> str:
 def _clauses_of_steps(
     steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: Bands
 ) -> list[str]:
-    """Return a clause for each step; one for several without a change, also from end to end."""
+    """Return a clause for each step; steps without a change, even from end to end, share one."""
     clauses: list[str] = []
     index = 0
     while index < len(steps):

@@ -31,7 +31,7 @@ from slowdust.units import Second, format_duration
 from slowdust.wording import cut
 
 LEAST: Second = 60.0
-"""Shortest time limit of a test's operation, also with a smaller budget."""
+"""Shortest time limit of a test's operation, even with a smaller budget."""
 _MAINTENANCE: Second = 3600.0
 _SLOWEST_ROWS = 2000
 """Lowest rows/s that maintenance or the creation of an index is expected to process."""

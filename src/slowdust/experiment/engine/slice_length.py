@@ -22,7 +22,7 @@ from slowdust.units import Second
 LENGTHS: tuple[Second, ...] = (0.025, 0.05, 0.1, 0.25)
 """The lengths to choose from."""
 USUAL: Second = 0.05
-"""The default length, also if the record is inconclusive; compared in docs/slice-length.md."""
+"""The default length, used if the record is inconclusive; compared in docs/slice-length.md."""
 CLEARLY = 0.9
 """Another length is chosen if its interval is narrower than this multiple of the usual one's."""
 RUN: Second = 0.005

@@ -251,7 +251,7 @@ def summarize_times(latency: Histogram) -> dict[str, Second]:
 def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: Ran) -> Trial:
     """Return the record of a trial; `alone` is the duration of an operation in a closed loop.
 
-    Operations due at the end may finish later by that much, also if the contender keeps up.
+    Operations due at the end may finish later by that much, even if the contender keeps up.
     """
     failed = sum(ran.errors.values())
     wrong = ran.errors.get(WRONG_RESULT, 0)  # included in the operations
