@@ -112,12 +112,12 @@ def tests(
     rows: list[Cells] = []
     for step, found in steps.items():
         base = found.get(base_name)
-        instructions = None if base is None or base.work is None else base.work.instructions
+        counts = None if base is None or base.work is None else base.work.instructions
         rows.append(
             [
                 *(step.test, str(step.clients)),
                 ABSENT if base is None else _rate(base, has_unit=unit is None),
-                *([or_absent(instructions, rate)] if with_work else []),
+                *([or_absent(counts, rate)] if with_work else []),
                 *(
                     cell
                     for name in others
