@@ -132,10 +132,16 @@ def tests(
     levels = Column("clients", media=Medium.ALL if several else Medium.FILE)
     of_base: Heads = [
         Column(names[base_name], unit=unit or ""),
-        *(["instructions/o"] if with_work else []),
+        *([Column("instructions/o", media=Medium.FILE)] if with_work else []),
     ]
-    kinds = ["", " work"] if with_work else [""]
-    heads = [f"{names[name]}{kind}" for name in others for kind in kinds]
+    heads = [
+        head
+        for name in others
+        for head in (
+            Column(names[name]),
+            *([Column(f"{names[name]} work", is_brief=True)] if with_work else []),
+        )
+    ]
     return table(["test", levels, *of_base, *heads], rows, left=1)
 
 
