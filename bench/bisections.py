@@ -79,7 +79,7 @@ class Tally:
         self.whole += named.keys() == {*changes}
 
 
-def tally_of(
+def run_searches(
     case: tuple[float, float],
     searches: int,
     candidates: int,
@@ -118,7 +118,7 @@ def by_error(searches: int, candidates: int) -> None:
     for error, wrong in CASES:
         for number in (0, 1, 3):
             logs = CHANGES[:number]
-            tally = tally_of((error, wrong), searches, candidates, partial(_fixed, logs))
+            tally = run_searches((error, wrong), searches, candidates, partial(_fixed, logs))
             print(
                 f"| {error:.2%} | {wrong:.0%} | {number} | {tally.whole / searches:.0%} "
                 f"| {_share(tally.found, tally.changes)} | {tally.false} "
@@ -143,7 +143,7 @@ def by_size(searches: int, candidates: int) -> None:
     kinds |= {f"{number} of any size": partial(_several, number) for number in (2, 3)}
     for error, wrong in CASES_OF_SIZES:
         for name, sizes in kinds.items():
-            tally = tally_of((error, wrong), searches, candidates, sizes)
+            tally = run_searches((error, wrong), searches, candidates, sizes)
             print(
                 f"| {error:.2%} | {wrong:.0%} | {name} | {_share(tally.found, tally.changes)} "
                 f"| {_share(tally.covered, tally.found)} | {tally.false} | {tally.surely_false} |",

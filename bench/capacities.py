@@ -49,7 +49,7 @@ class Tally:
     trials: list[int] = field(default_factory=list)
 
 
-def tally_of(machine: Machine, ratio: float, budget: float, searches: int) -> Tally:
+def run_searches(machine: Machine, ratio: float, budget: float, searches: int) -> Tally:
     """Count over many searches."""
     tally = Tally()
     names = ["A", "B"]
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for budget in given.budgets:
         for title, machine in MACHINES.items():
             for what, ratio in (("A/A", 1.0), (f"{SLOWER - 1:.0%} slower", SLOWER)):
-                tally = tally_of(machine, ratio, budget, given.searches)
+                tally = run_searches(machine, ratio, budget, given.searches)
                 print(
                     f"| {title} | {what} | {budget:.0f} s | {median(tally.trials):.0f} "
                     f"| {_share(tally.held)} | {median(tally.widths):.1%} "

@@ -40,7 +40,7 @@ class Tally:
     wrong: int = 0
 
 
-def uses_of(true: float, moved: float, incarnations: int, seed: int) -> list[StorageUse]:
+def simulate_uses(true: float, moved: float, incarnations: int, seed: int) -> list[StorageUse]:
     """Return the two contenders' use of the disk in one experiment."""
     shares = {BASE: SHARE, OTHER: SHARE * true}
     manifest, slices = experiment_on_disk(
@@ -55,12 +55,12 @@ def uses_of(true: float, moved: float, incarnations: int, seed: int) -> list[Sto
     return [result.storage for result in results if result.storage is not None]
 
 
-def tally_of(true: float, moved: float, incarnations: int, experiments: int) -> Tally:
+def run_experiments(true: float, moved: float, incarnations: int, experiments: int) -> Tally:
     """Count over many experiments."""
     tally = Tally()
     right = {"same", "unsure"} if true == 1 else {"more", "unsure"}
     for seed in range(experiments):
-        uses = uses_of(true, moved, incarnations, seed)
+        uses = simulate_uses(true, moved, incarnations, seed)
         for use, share in zip(uses, (SHARE, SHARE * true), strict=True):
             assert use.of_disk is not None
             assert use.of_disk.interval is not None
@@ -80,7 +80,7 @@ def tally_of(true: float, moved: float, incarnations: int, experiments: int) -> 
 
 def row(true: float, moved: float, incarnations: int, experiments: int) -> str:
     """Return a row of the table."""
-    tally = tally_of(true, moved, incarnations, experiments)
+    tally = run_experiments(true, moved, incarnations, experiments)
     return (
         f"| {true:.1f} | {moved:.0%} | {incarnations} | {tally.shares / 2 / experiments:.1%} | "
         f"{median(tally.of_shares):.1%} | {tally.ratios / experiments:.1%} | "

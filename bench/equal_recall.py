@@ -91,7 +91,7 @@ class Tally:
     """Experiments with a wrong verdict."""
 
 
-def levels_of(case: Case, seed: int) -> list[AtRecall]:
+def simulate_levels(case: Case, seed: int) -> list[AtRecall]:
     """Return one experiment's comparison at each recall with an interval."""
     recalls = {OTHER: [1 - case.missed * (1 - recall) for recall in RECALLS]}
     manifest, slices = measured(
@@ -119,11 +119,11 @@ def is_right(verdict: str | None, true: float) -> bool:
     return verdict in right
 
 
-def tally_of(case: Case, experiments: int) -> Tally:
+def run_experiments(case: Case, experiments: int) -> Tally:
     """Count over many experiments."""
     tally = Tally()
     for seed in range(experiments):
-        levels = levels_of(case, seed)
+        levels = simulate_levels(case, seed)
         true = {at.recall: case.ratio_at(at.recall) for at in levels}
         tally.misled += any(
             not is_right(at.ratio and at.ratio.verdict, true[at.recall]) for at in levels
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(f"|{' --: |' * len(columns)}")
     is_met = True
     for case in CASES:
-        tally = tally_of(case, experiments)
+        tally = run_experiments(case, experiments)
         print(row(case, tally, experiments), flush=True)
         is_met &= tally.covered >= LEAST_COVERAGE * tally.verdicts.total()
         is_met &= tally.misled <= MOST_MISLED * experiments

@@ -67,7 +67,7 @@ def add_experiment(tallies: dict[Forecast, Tally], cells: Sequence[BlockRatios])
                     tally.decided_at_half += halfway[index].verdict != "unsure"
 
 
-def forecasts_of(count: int, noise: Noise) -> dict[Forecast, Tally]:
+def simulate_forecasts(count: int, noise: Noise) -> dict[Forecast, Tally]:
     """Return a tally for each forecast over `count` seeded experiments."""
     rng = np.random.default_rng(20261122)
     tallies: dict[Forecast, Tally] = defaultdict(Tally)
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("|---|--:|--:|--:|--:|")
     everything = Tally()
     for name, noise in cases.items():
-        tallies = forecasts_of(count, noise)
+        tallies = simulate_forecasts(count, noise)
         for forecast in sorted(tallies, key=lambda f: (f.more, f.factor)):
             tally = tallies[forecast]
             times = f"{'more than ' if forecast.more else ''}{forecast.factor:g} times"

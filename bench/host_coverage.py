@@ -94,7 +94,7 @@ def _joined(parts: Sequence[Sequence[BlockRatios]]) -> list[BlockRatios]:
     ]
 
 
-def hosts_of(count: int) -> Hosts:
+def simulate_hosts(count: int) -> Hosts:
     """Return `count` hosts of one group."""
     names = [f"h{host}" for host in range(count)]
     return Hosts(
@@ -124,7 +124,7 @@ def _print_intervals(count: int, hardware: Hardware, noise: Noise) -> None:
     ours, totals, one = Tally(), Tally(), Tally()
     false = same = false_of_one = named = results = 0
     for cells in experiments(count, hardware, noise):
-        estimates = estimate_all(cells, hosts=hosts_of(hardware.hosts))
+        estimates = estimate_all(cells, hosts=simulate_hosts(hardware.hosts))
         as_one = estimate_all(cells)
         for estimate, simple in zip(estimates, as_one, strict=True):
             assert estimate.all_time is not None
@@ -167,7 +167,9 @@ def named(count: int, hardware: Hardware, noise: Noise) -> tuple[int, int]:
     """Return the numbers of experiments that name the odd host, and another one."""
     right = wrong = 0
     for cells in experiments(count, hardware, noise):
-        found = find_host_outliers(estimate_all(cells, hosts=hosts_of(hardware.hosts)), MARGIN)
+        found = find_host_outliers(
+            estimate_all(cells, hosts=simulate_hosts(hardware.hosts)), MARGIN
+        )
         right += any(_is_right(each, hardware) for each in found)
         wrong += any(not _is_right(each, hardware) for each in found)
     return right, wrong

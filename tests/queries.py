@@ -1,4 +1,4 @@
-"""Queries of families, answered by a test or by a server."""
+"""Queries of families, with answers from a test or a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits for conditions, with an end that no working program comes near."""
+"""Waits for conditions, with generous limits."""
 
 from __future__ import annotations
 

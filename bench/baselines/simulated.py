@@ -120,7 +120,7 @@ def _hosts(count: int) -> Figures:
     hardware = host_coverage.Hardware(_HOSTS, 0.01)
     noise = replace(CALM, restart=host_coverage.RESTART)
     merged = host_coverage.experiments(count, hardware, noise)
-    hosts = host_coverage.hosts_of(_HOSTS)
+    hosts = host_coverage.simulate_hosts(_HOSTS)
     yield from _equal(f"{_HOSTS} hosts", *judge(merged, hosts=hosts))
     odd = host_coverage.Hardware(_HOSTS, 0.01, odd_tests=host_coverage.TESTS)
     right, wrong = host_coverage.named(count, odd, noise)
@@ -144,7 +144,7 @@ def _diffs(count: int) -> Figures:
 def _capacities(count: int) -> Figures:
     machine = capacities.MACHINES["usual"]
     for ratio in (1.0, capacities.SLOWER):
-        tally = capacities.tally_of(machine, ratio, 60.0, count)
+        tally = capacities.run_searches(machine, ratio, 60.0, count)
         if ratio == 1:
             yield "capacity: A/A with a false difference", Wrong(tally.different, count)
         else:

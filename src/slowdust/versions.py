@@ -1,9 +1,11 @@
-"""The order of versions of every DBMS."""
+"""Numbers and order of versions of every DBMS."""
 
 from __future__ import annotations
 
 import re
 import sys
+
+from slowdust.errors import SlowdustError
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _STAGE = re.compile(
@@ -16,6 +18,14 @@ _ALONE = re.compile(r"(?<![^-_.+~ ])\d+(?![^-_.+~ ])")
 _DIGITS = re.compile(r"(\d+)")
 
 VersionOrder = tuple[tuple[int, ...], int, int, tuple[int, ...], tuple[tuple[str, int], ...], str]
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """Return (10, 11, 18) for '10.11.18-MariaDB', and (17,) for '17beta1'."""
+    numbers = _NUMBERS.match(version)
+    if numbers is None:
+        raise SlowdustError(f"the version '{version}' does not begin with a number")
+    return tuple(map(int, numbers[0].split(".")))
 
 
 def version_order(version: str) -> VersionOrder:

@@ -1,4 +1,4 @@
-"""Colours as the browser computes them, and how well one is seen on another."""
+"""Computed colours in the browser, and the contrast between two of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A headless Chromium, and the pages it looks at."""
+"""A headless Chromium and its pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts that a reader saves as files: what is in them, as they are on the screen."""
+"""Charts saved as files have the same content as on the screen."""
 
 from __future__ import annotations
 

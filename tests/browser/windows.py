@@ -1,4 +1,4 @@
-"""A window of Chromium or of Firefox: its size, its colours, and what it complains about."""
+"""A window of Chromium or Firefox: its size, its colours and its errors."""
 
 from __future__ import annotations
 

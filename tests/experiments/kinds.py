@@ -1,4 +1,4 @@
-"""How each kind of stored experiment was recorded: commands of `slowdust`, in their order.
+"""The commands of `slowdust` that recorded each kind of stored experiment.
 
 A recipe is small, and has two or three contenders that differ in something. `again` are the
 commands that print the answer of a study; they measure nothing, since the study is finished.

@@ -1,4 +1,4 @@
-"""The stored experiments of the tests, and their way into a results folder."""
+"""Unpack the stored experiments of the tests into a results folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments on the nodes of a Ray cluster on this machine, as a person runs them."""
+"""Experiments on the nodes of a Ray cluster on this machine, through the command line."""
 
 from __future__ import annotations
 

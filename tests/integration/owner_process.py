@@ -1,4 +1,4 @@
-"""A Slowdust of its own process with a running instance, to be killed."""
+"""A process with a running instance, to be killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Repositories with the sources of Debian's Postgres, kept in the cache, where their builds are."""
+"""Repositories with the sources of Debian's Postgres; their builds are kept in the cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes of a Ray cluster on this machine, on 127.0.0.1 alone, as a program of its own.
+"""A program that starts nodes of a Ray cluster on 127.0.0.1.
 
     python -m tests.integration.ray_nodes DIRECTORY
 

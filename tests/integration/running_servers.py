@@ -1,4 +1,4 @@
-"""Servers that others started, as tests see them from outside, and certificates for them."""
+"""Running servers that Slowdust did not start, and certificates for them."""
 
 from __future__ import annotations
 

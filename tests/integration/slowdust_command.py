@@ -1,4 +1,4 @@
-"""The installed `slowdust` as a person runs it, in a folder of its own."""
+"""The installed `slowdust`, in a folder of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A repository whose builds take a second: a finished Postgres, and a module that is compiled.
+"""A repository that builds in a second: a finished Postgres and a compiled module.
 
 The module counts before every statement, in a server with shared_preload_libraries=counting.
 """

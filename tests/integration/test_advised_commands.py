@@ -1,4 +1,4 @@
-"""Commands that reports advise: each is typed as it is printed, and measures the same work."""
+"""Commands that reports advise run as printed and measure the same work."""
 
 from __future__ import annotations
 

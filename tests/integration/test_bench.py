@@ -1,4 +1,4 @@
-"""Every benchmark of Slowdust itself runs, with its smallest sizes."""
+"""Every benchmark of Slowdust itself runs at its smallest size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slowdust blame` on releases of SQLite, and `explain` of what it measured."""
+"""`slowdust blame` on releases of SQLite, and `explain` on its experiments."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import pytest
 
 from slowdust.accounts import server_account
 from slowdust.builds import Build, allocators, from_directory, resolve
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import find_catalog
 from slowdust.errors import SlowdustError
 from slowdust.instances.instance import Instance
 from tests.tiers.selection import ends_first, full, needs
@@ -94,7 +94,7 @@ def of_registries(dbms: str) -> list[str]:
     """Return the names of the builds that are compiled by none of us, oldest to newest."""
     entries = [
         entry
-        for entry in catalog_of(dbms).entries
+        for entry in find_catalog(dbms).entries
         if any(origin.kind != "archive" for origin in entry.origins)
     ]
     return [f"{dbms}@{entry.version}" for entry in entries]

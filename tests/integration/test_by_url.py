@@ -1,4 +1,4 @@
-"""Servers that run already, compared by their URLs."""
+"""Comparisons of running servers, given by URL."""
 
 from __future__ import annotations
 

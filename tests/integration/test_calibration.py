@@ -1,4 +1,4 @@
-"""Real servers that wait before each reply, and whole calibrations."""
+"""Real servers with delays before each reply, and whole calibrations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments at the same time: one measures, the others wait or fail."""
+"""Concurrent experiments: one measures, the others wait or fail."""
 
 from __future__ import annotations
 

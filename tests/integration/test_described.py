@@ -1,4 +1,4 @@
-"""Described tables and tests on real servers: every type, and every way to draw a value."""
+"""Described tables and tests on real servers: all types and all ways to draw values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slowdust doctor` on this machine, by the account of the tests and by one without rights."""
+"""`slowdust doctor` on this machine, for two accounts: the tests' and one without rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Steps of the Insert Benchmark: what they do, how they end, and which are refused."""
+"""Steps of the Insert Benchmark: their operations, their ends and their errors."""
 
 from __future__ import annotations
 

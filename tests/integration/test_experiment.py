@@ -1,4 +1,4 @@
-"""Whole experiments of SQLite, which starts in no time: what the commands themselves do."""
+"""Whole experiments on SQLite: the behaviour of the commands."""
 
 from __future__ import annotations
 

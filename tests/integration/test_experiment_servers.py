@@ -1,4 +1,4 @@
-"""One whole experiment of each family of servers: what its servers alone show."""
+"""One whole experiment of each server family: facts that only its servers show."""
 
 from __future__ import annotations
 

@@ -383,14 +383,11 @@ def test_the_insert_benchmark_with_short_names(workplace: Workplace) -> None:
 @pytest.mark.parametrize(
     ("contender", "options", "message"),
     [
-        (NEW, ["--set", "cache_sise=3"], "'cache_sise'"),
-        (NEW, ["--set", "journal_mode=wahl"], "journal_mode = wahl (choose"),
         (NEW, ["--set", "cache_size=1)&x=(1"], "cache_size = 1)&x=(1 (a"),
         (NEW, ["--set", "postgres=17.6"], "ferretdb@VERSION/postgres"),
         (OVER_POSTGRES, ["--set", "postgres=99.1"], "postgres@99.1 "),
         (OVER_POSTGRES, ["--set", "work_men=1MB"], "'work_men'"),
         (NEW, ["--count", "valgrind"], "ferretdb: a program in Go"),
-        ("ferretdb@1.99.0", [], "ferretdb@1.99.0 "),
         (f"{NEW}/mysql", [], "'mysql': choose sqlite, postgres"),
         (f"{NEW}+glibc", [], "glibc: it is a static program"),
         (f"{NEW}+SLOWDUST_SYNC_DELAY=9", [], "SLOWDUST_SYNC_DELAY: it is a static"),

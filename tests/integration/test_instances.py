@@ -1,4 +1,4 @@
-"""Real servers, from their making to their cleaning away."""
+"""Real servers, from creation to removal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers that do not answer, and statements that never end: the wait has an end, and says so."""
+"""Servers that do not answer and statements that never end: waits end with an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two real experiments, as if of two hosts, joined into one."""
+"""Two real experiments, as if from two hosts, merged into one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mongod, where there is one: in the directory that SLOWDUST_MONGOD names, or on PATH."""
+"""mongod, in the directory that SLOWDUST_MONGOD names or on PATH; skipped without one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers of MongoDB's protocol that run already, compared by their URLs: FerretDB is one."""
+"""Comparisons of running servers that speak MongoDB's protocol, such as FerretDB."""
 
 from __future__ import annotations
 

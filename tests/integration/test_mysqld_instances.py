@@ -1,4 +1,4 @@
-"""Real servers of MySQL and MariaDB, from their making to their cleaning away."""
+"""Real servers of MySQL and MariaDB, from creation to removal."""
 
 from __future__ import annotations
 

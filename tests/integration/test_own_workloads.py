@@ -1,4 +1,4 @@
-"""Workloads of a user's own on real servers, from their files and from what servers have logged."""
+"""Own workloads on real servers, from files and from the servers' logs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The probes on real processes, against what these know of themselves."""
+"""The probes compared with the processes' own counts."""
 
 from __future__ import annotations
 

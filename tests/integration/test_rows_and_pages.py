@@ -1,4 +1,4 @@
-"""The exact work of statements on a server of each family, counted by the driver, rolled back."""
+"""The driver counts the exact work of statements on real servers and rolls it back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regressions by orders of magnitude: workloads of real reports, whose operations became slow."""
+"""Regressions by orders of magnitude: workloads of real reports with slow operations."""
 
 from __future__ import annotations
 

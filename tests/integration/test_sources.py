@@ -1,4 +1,4 @@
-"""Commits that are built from source, compared by name and searched."""
+"""Commits built from source, compared by name and bisected."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from slowdust.benchmarks.vector.data import METRICS, nearest
 from slowdust.benchmarks.vector.options import VectorTable, search
 from slowdust.benchmarks.vector.tables import VectorData
 from slowdust.builds import Build, resolve
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import find_catalog
 from slowdust.cli.main import cli
 from slowdust.dbms import family
 from slowdust.errors import SlowdustError, UsageError
@@ -25,7 +25,7 @@ from tests.integration.slowdust_command import Workplace
 from tests.tiers.selection import ends_first, full, needs
 
 OLD, NEW, OTHER = "postgres@16.2-pgvector0.6.2", "postgres@18.4-pgvector0.8.5", "mariadb@11.8.9"
-WITH_PGVECTOR = [e.name for e in catalog_of("postgres").entries if "pgvector" in e.version]
+WITH_PGVECTOR = [e.name for e in find_catalog("postgres").entries if "pgvector" in e.version]
 SHORT = {"budget": "3s", "slice": "25ms", "warmup": "50ms", "incarnations": 2, "count": "off"}
 SMALL: dict[str, object] = {"dimensions": 16, "queries": 40}
 
@@ -139,19 +139,11 @@ def test_a_file_of_ann_benchmarks(workplace: Workplace) -> None:
     assert workplace.manifest("x")["method"]["rows"] == 700
 
 
-@pytest.mark.parametrize(
-    ("contender", "reason"),
-    [
-        ("postgres@17.6", "pgvector"),
-        ("mariadb@11.4.5", "11.7"),
-        ("sqlite@3.50.2", "sqlite"),
-    ],
-)
 @pytest.mark.usefixtures("data_root")
-def test_servers_without_vector_indexes_are_refused(contender: str, reason: str) -> None:
-    build_of(contender)
-    with pytest.raises(UsageError, match=f"^{contender} .*vector: .*{reason}"):
-        compare(contender)
+def test_a_server_without_vector_indexes_is_refused() -> None:
+    build_of("postgres@17.6")
+    with pytest.raises(UsageError, match=r"^postgres@17\.6 .*vector: .*pgvector"):
+        compare("postgres@17.6")
 
 
 @pytest.mark.usefixtures("data_root")

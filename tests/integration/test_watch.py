@@ -1,4 +1,4 @@
-"""A watch of releases from night to night, with a kill in the middle of one."""
+"""A watch of releases over several nights, with a kill in one."""
 
 from __future__ import annotations
 

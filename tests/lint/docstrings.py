@@ -1,4 +1,4 @@
-"""Print the docstrings that begin with a preposition, "its" or "whether", and leave a noun out.
+"""Print docstrings that begin with a preposition, "its" or "whether" and omit their noun.
 
 `python -m tests.lint.docstrings DIRECTORY ...` reads the docstrings of modules, classes and
 functions, and the strings below assignments. It exits with 1 where it prints any.

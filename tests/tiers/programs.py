@@ -1,4 +1,4 @@
-"""The programs that setup and tests need, and how they are installed.
+"""The programs that setup and tests need, and the commands that install them.
 
 `python3 -m tests.tiers.programs` prints the missing ones; `--install` (`make tools`) installs them.
 Only the standard library is imported: this runs before there is an environment.

@@ -1,4 +1,4 @@
-"""Which tests run: the tiers, the quarter of `make full` that CI adds, and missing programs.
+"""The choice of tests: tiers, the quarter of `make full` in CI, and missing programs.
 
 `make check` runs the quick unit tests, `make test` all tests but those marked `full`, `make full`
 all. CI adds to `make test` a quarter of what only `make full` has, chosen by the commit: of the

@@ -1,4 +1,4 @@
-"""Examples that take long to compute, and that many tests look at."""
+"""Examples that take long to compute, shared by many tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Golden texts: what the product writes, in files that are read as its diff."""
+"""Golden texts of the product in files that are easy to diff."""
 
 from __future__ import annotations
 

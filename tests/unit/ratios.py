@@ -1,4 +1,4 @@
-"""The parts of ratios that a test knows to be there."""
+"""The parts of ratios that a test expects to exist."""
 
 from __future__ import annotations
 

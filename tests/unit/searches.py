@@ -1,4 +1,4 @@
-"""Slices and recalls of searches, whose QPS and recall are known."""
+"""Slices and recalls of searches with known QPS and recall."""
 
 from __future__ import annotations
 

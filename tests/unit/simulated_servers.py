@@ -1,4 +1,4 @@
-"""Simulated servers: contenders whose speed is known, and a clock that their operations move on.
+"""Simulated servers: contenders of known speed, and a clock that their operations advance.
 
 All but the servers, their driver and the clock is Slowdust's own.
 """

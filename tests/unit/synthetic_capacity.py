@@ -1,4 +1,4 @@
-"""Servers whose capacities are known, with trials that are drawn at random."""
+"""Simulated servers with known capacities and random trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contenders without servers, and what a driver would report of them."""
+"""Contenders without servers, and the driver's answers about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments over versions whose true throughput is known, as a results folder keeps them."""
+"""Experiments over versions with known true throughput, in a results folder."""
 
 from __future__ import annotations
 

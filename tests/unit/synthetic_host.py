@@ -1,4 +1,4 @@
-"""A machine in a good state, for tests of what is said about others."""
+"""A machine in a good state, for tests of the doctor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lab that measures nothing: the true ratios of its contenders are known."""
+"""A simulated lab: the true ratios of its contenders are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches for changes whose truth is known, with measurements that are drawn at random."""
+"""Searches for known changes, with random measurements."""
 
 from __future__ import annotations
 

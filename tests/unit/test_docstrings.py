@@ -1,4 +1,4 @@
-"""The check of docstrings finds those that leave their noun out, and no others."""
+"""The check of docstrings finds the ones without their noun, and no others."""
 
 from __future__ import annotations
 

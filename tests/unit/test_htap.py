@@ -1,4 +1,4 @@
-"""The benchmark htap: its tests, its table, and what the driver gets."""
+"""The benchmark htap: its tests, its table and its commands to the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ratio is worded by its size: a percentage near 1, a factor far from it, on either side."""
+"""Words of a ratio: a percentage near 1, a factor far from it, in both directions."""
 
 from __future__ import annotations
 

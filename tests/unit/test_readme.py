@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds.catalog import catalog_of, version_parts
+from slowdust.builds.catalog import find_catalog, version_parts
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -31,13 +31,13 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("dbms", ["Postgres", "MySQL", "MariaDB"])
 def test_the_range_of_versions_is_the_catalogs(dbms: str) -> None:
-    versions = [entry.server_version for entry in catalog_of(dbms.lower()).entries]
+    versions = [entry.server_version for entry in find_catalog(dbms.lower()).entries]
     first, last = (series(dbms.lower(), version) for version in (versions[0], versions[-1]))
     assert re.search(rf"\b{dbms} {re.escape(first)} to {re.escape(last)}[, ]", README)
 
 
 def test_the_versions_without_a_published_checksum_are_the_vendors_archives() -> None:
-    entries = catalog_of("mysql").entries
+    entries = find_catalog("mysql").entries
     archived = [e.version for e in entries if all(o.kind == "archive" for o in e.origins)]
     first, last = series("mysql", archived[0]), series("mysql", archived[-1])
     builds = (DOCS / "builds.md").read_text()

@@ -1,4 +1,4 @@
-"""The comparison of two revisions' output finds what differs, and lets intended changes pass."""
+"""The comparison of two revisions' output finds differences and ignores intended changes."""
 
 from __future__ import annotations
 

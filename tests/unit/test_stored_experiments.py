@@ -1,4 +1,4 @@
-"""The stored experiments are of all kinds, name no machine, and their texts are golden."""
+"""The stored experiments cover all kinds, name no machine, and have golden texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Temporary folders that the next run removes after a kill, and files that appear whole."""
+"""Temporary folders that the next run removes after a kill, and atomic files."""
 
 from __future__ import annotations
 

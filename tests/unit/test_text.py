@@ -1,4 +1,4 @@
-"""Texts of others do not command a terminal."""
+"""Foreign texts do not command a terminal."""
 
 from __future__ import annotations
 

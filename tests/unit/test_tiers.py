@@ -1,4 +1,4 @@
-"""Which tests run, what their runs record, and what a run says about missing programs."""
+"""The choice of tests, the records of their runs, and the line about missing programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives of strangers cannot write outside their folder."""
+"""Foreign archives cannot write outside their folder."""
 
 from __future__ import annotations
 

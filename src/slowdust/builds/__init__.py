@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 
 from slowdust.builds import cache, directories, pushed
-from slowdust.builds.catalog import Entry, catalog_of, version_parts
+from slowdust.builds.catalog import Entry, find_catalog, version_parts
 from slowdust.builds.compile import Choices, compiled, is_compiled
 from slowdust.builds.fingerprint import from_directory
 from slowdust.builds.model import Build, Progress
@@ -39,7 +39,7 @@ def resolve(dbms: str, version: str, progress: Progress, choices: Choices | None
     given = pushed.find(dbms, version, choices.flags if choices else None)
     if given is not None:
         return given
-    catalog = catalog_of(dbms)
+    catalog = find_catalog(dbms)
     if is_source(version):
         return compiled(dbms, version, choices or Choices(), progress)
     directory = directories.registered(dbms).get(version)
@@ -63,7 +63,7 @@ def resolve_archive(
     that the user trusts. Raises UsageError if the version is cached already, invalid, or has no
     archive in the catalog; SlowdustError like `resolve`.
     """
-    catalog = catalog_of(dbms)
+    catalog = find_catalog(dbms)
     entry = (
         _with_checksum(catalog.find(version), sha256)
         if location is None
@@ -123,7 +123,7 @@ def usual_time(dbms: str, version: str, choices: Choices) -> Second:
         return 0.0 if here else _COMPILING.get(dbms, _COMPILING_OTHERS)
     if choices.flags is None and version_parts(version) and cache.cached(dbms, version):
         return 0.0
-    entry = catalog_of(dbms).find(version)
+    entry = find_catalog(dbms).find(version)
     if amalgamation.is_compiled(dbms):
         return _AMALGAMATION
     return 0.0 if cache.cached(dbms, entry.version) else _FETCHING

@@ -16,7 +16,7 @@ import msgspec
 
 from slowdust.builds import cache, sources
 from slowdust.builds.catalog import Origin
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.fingerprint import hash_file
 from slowdust.builds.model import Progress
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root, within
@@ -79,7 +79,7 @@ def library(name: str, progress: Progress) -> Path:
         with cache.lock(folder, progress) as report:
             record = cached(name) or _fetch(_ALLOCATORS[name], folder, report)
     path = within(folder, record.library)
-    if not path.is_file() or sha256_of(path) != record.sha256:
+    if not path.is_file() or hash_file(path) != record.sha256:
         raise SlowdustError(
             f"the cached {path} has changed since it was fetched: {_REMEDY.format(name)}"
         )
@@ -114,7 +114,7 @@ def _fetch(allocator: _Allocator, folder: Path, progress: Progress) -> Record:
             library=allocator.library,
             source=unpacked.source,
             version=allocator.version,
-            sha256=sha256_of(path),
+            sha256=hash_file(path),
             disk_bytes=path.stat().st_size,
         )
         (place / _RECORD).write_bytes(msgspec.json.format(msgspec.json.encode(record)))

@@ -22,8 +22,8 @@ import msgspec
 
 from slowdust.accounts import server_account
 from slowdust.builds import sources
-from slowdust.builds.catalog import Catalog, Entry, catalog_of
-from slowdust.builds.fingerprint import find_server, fingerprint, hosted, programs_in, sha256_of
+from slowdust.builds.catalog import Catalog, Entry, find_catalog
+from slowdust.builds.fingerprint import find_server, fingerprint, hash_file, hosted, programs_in
 from slowdust.builds.model import Build, Progress, Runtime, Unpacked
 from slowdust.builds.recipe import with_flags
 from slowdust.errors import SlowdustError
@@ -307,7 +307,7 @@ def _kept(catalog: Catalog, version: str, unpacked: Unpacked, folder: Path) -> R
         facts=fingerprint(server, catalog.server, placed),
         loader=loader,
         libraries=libraries,
-        programs={str(p.relative_to(binaries)): sha256_of(p) for p in programs_in(binaries)},
+        programs={str(p.relative_to(binaries)): hash_file(p) for p in programs_in(binaries)},
     )
 
 
@@ -327,7 +327,7 @@ def _checked(record: Record, folder: Path) -> Build:
     server = inside(root, record.server)
     recorded = {**record.programs, record.server: record.facts.sha256}
     for path, sha256 in recorded.items():
-        if not inside(root, path).is_file() or sha256_of(root / path) != sha256:
+        if not inside(root, path).is_file() or hash_file(root / path) != sha256:
             name = f"{record.dbms}@{with_flags(record.version, record.facts)}"
             raise SlowdustError(
                 f"{path} of the cached build {name} has changed since it was fetched: run "
@@ -340,5 +340,5 @@ def _checked(record: Record, folder: Path) -> Build:
         source=record.facts.source,
         server=server,
         facts=record.facts,
-        runtime=_runtime(catalog_of(record.dbms), root, record.loader, record.libraries),
+        runtime=_runtime(find_catalog(record.dbms), root, record.loader, record.libraries),
     )

@@ -26,7 +26,7 @@ import psutil
 
 from slowdust.accounts import BASE_ENVIRONMENT, Account, ends_with_this_process, server_account
 from slowdust.builds import cache, recipe
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import find_catalog
 from slowdust.builds.model import Build, Progress, Unpacked
 from slowdust.builds.recipe import (
     DEFAULT_FLAGS,
@@ -39,7 +39,7 @@ from slowdust.builds.recipe import (
     find_compiler,
     flag_set,
 )
-from slowdust.builds.revisions import GIT, SOURCE, Revision, commit_of, sources_at, update_tree
+from slowdust.builds.revisions import GIT, SOURCE, Revision, find_commit, sources_at, update_tree
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.places import cache_root
 from slowdust.store.manifest import Compiled
@@ -254,7 +254,7 @@ def compiled(dbms: str, version: str, choices: Choices, progress: Progress) -> B
         with cache.lock(place, progress) as report:
             if cache.load_folder(place) is None:
                 work = _Work(dbms, version, revision, flags, compiler, report)
-                cache.fill_compiled(place, catalog_of(dbms), version, work.fill)
+                cache.fill_compiled(place, find_catalog(dbms), version, work.fill)
         build = _compiled_before(dbms, version, facts)
     assert build is not None
     return build
@@ -272,7 +272,7 @@ def _revision(dbms: str, version: str, choices: Choices, progress: Progress) -> 
     if dbms not in _RECIPES:
         raise UsageError(f"{dbms} cannot be built from source: only {', '.join(_RECIPES)} can")
     if version.startswith(GIT):
-        return commit_of(choices.repository, version, progress)
+        return find_commit(choices.repository, version, progress)
     return sources_at(version)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from slowdust.accounts import Account, Finished, server_account
-from slowdust.builds.catalog import Catalog, ServerBinary, catalog_of, known_dbms
+from slowdust.builds.catalog import Catalog, ServerBinary, find_catalog, known_dbms
 from slowdust.builds.model import Build, Runtime, Unpacked
 from slowdust.driver_program import runnable_driver
 from slowdust.errors import SlowdustError, UsageError
@@ -26,7 +26,7 @@ def fingerprint(server: Path, kind: ServerBinary, unpacked: Unpacked) -> BuildFa
     return BuildFacts(
         source=unpacked.source,
         version=printed_version(server, kind, unpacked.runtime),
-        sha256=sha256_of(server),
+        sha256=hash_file(server),
         binary_bytes=server.stat().st_size,
         stripped_bytes=_stripped_bytes(server),
         compiled=unpacked.compiled,
@@ -69,7 +69,7 @@ def query_server(
         raise SlowdustError(f"cannot read the settings of {build.server}: {error}") from error
 
 
-def sha256_of(path: Path) -> str:
+def hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -105,11 +105,11 @@ def from_directory(directory: Path) -> Build:
         raise UsageError(f"the directory {directory} does not exist")
     candidates = [
         (catalog, server)
-        for catalog in map(catalog_of, known_dbms())
+        for catalog in map(find_catalog, known_dbms())
         if (server := find_server(directory, catalog.server))
     ]
     if not candidates:
-        expected = sorted({catalog_of(dbms).server.paths[0] for dbms in known_dbms()})
+        expected = sorted({find_catalog(dbms).server.paths[0] for dbms in known_dbms()})
         raise UsageError(
             f"{directory} is not a directory of binaries: it has no {' or '.join(expected)}"
         )

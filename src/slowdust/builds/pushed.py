@@ -18,7 +18,7 @@ import msgspec
 
 from slowdust.builds import cache
 from slowdust.builds.compile import LOG
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.fingerprint import hash_file
 from slowdust.builds.model import Build
 from slowdust.errors import SlowdustError
 from slowdust.places import cache_root, within
@@ -111,6 +111,6 @@ def hash_folder(root: Path) -> str:
         elif path.is_dir():
             what = "directory"
         else:
-            what = f"{path.stat().st_mode & 0o100:o} {sha256_of(path)}"
+            what = f"{path.stat().st_mode & 0o100:o} {hash_file(path)}"
         digest.update(f"{name}\0{what}\0".encode())
     return digest.hexdigest()

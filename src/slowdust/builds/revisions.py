@@ -20,7 +20,7 @@ from pathlib import Path
 
 from slowdust.addresses import shown
 from slowdust.builds import cache
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.fingerprint import hash_file
 from slowdust.builds.model import Progress
 from slowdust.builds.sources.client import SourceUnavailable, first_match, run_client
 from slowdust.errors import SlowdustError, UsageError
@@ -78,7 +78,7 @@ def sources_at(version: str) -> Revision:
     """
     path = named_path(version.removeprefix(DIRECTORY)).absolute()
     if path.is_file():
-        content, export = sha256_of(path), functools.partial(_unpack, path)
+        content, export = hash_file(path), functools.partial(_unpack, path)
     elif path.is_dir():
         files = _files(path)
         content, export = _content(path, files), functools.partial(_copy, path, files)
@@ -112,7 +112,7 @@ def _content(root: Path, names: list[str]) -> str:
         if path.is_symlink():
             content = f"link {path.readlink()}"
         else:
-            content = f"{'program' if os.access(path, os.X_OK) else 'file'} {sha256_of(path)}"
+            content = f"{'program' if os.access(path, os.X_OK) else 'file'} {hash_file(path)}"
         digest.update(f"{name}\0{content}\0".encode(errors="surrogateescape"))
     return digest.hexdigest()
 
@@ -193,7 +193,7 @@ class Depth(Enum):
     HISTORY = "history"
 
 
-def commit_of(repository: str | None, version: str, progress: Progress) -> Revision:
+def find_commit(repository: str | None, version: str, progress: Progress) -> Revision:
     """Return the commit of `git:REF` in a repository.
 
     Raises UsageError without a repository or for an unknown commit.

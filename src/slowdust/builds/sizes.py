@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from slowdust.builds import cache, directories, resolve
-from slowdust.builds.catalog import catalog_of, known_dbms
+from slowdust.builds.catalog import find_catalog, known_dbms
 from slowdust.builds.model import Build, Progress
 from slowdust.builds.recipe import with_flags
 from slowdust.errors import SlowdustError, UsageError
@@ -185,7 +185,7 @@ def expected_bytes(missing: Sequence[Choice]) -> int | None:
 def _all_builds() -> Iterator[Choice]:
     for dbms in known_dbms():
         fetched = set(cache.versions(dbms))
-        known = {entry.version for entry in catalog_of(dbms).entries}
+        known = {entry.version for entry in find_catalog(dbms).entries}
         for version in sorted(known | fetched, key=version_order):
             yield Choice(dbms, version, version in fetched)
         for name in sorted(directories.registered(dbms)):

@@ -17,7 +17,7 @@ import click
 from slowdust import builds as server_builds
 from slowdust.analysis.sizes import SizesReport, report_of
 from slowdust.builds import allocators, cache, directories, sources
-from slowdust.builds.catalog import catalog_of, known_dbms
+from slowdust.builds.catalog import find_catalog, known_dbms
 from slowdust.builds.compile import LOG
 from slowdust.builds.recipe import with_flags
 from slowdust.builds.revisions import is_source
@@ -74,7 +74,7 @@ def list_builds(as_json: bool) -> None:  # noqa: FBT001 - click's flag
 
 def _rows() -> Iterator[_Row]:
     for dbms in known_dbms():
-        known = {entry.version: entry for entry in catalog_of(dbms).entries}
+        known = {entry.version: entry for entry in find_catalog(dbms).entries}
         for version in sorted(known.keys() | set(cache.versions(dbms)), key=version_order):
             record = cache.cached(dbms, version)
             if record is None:
@@ -232,7 +232,7 @@ def _removed(dbms: str, version: str) -> str:
             cache.remove_compiled(folder)
         kept = "; its object files are kept for the next commit" if is_source(version) else ""
         return f"{name}: removed from the cache{kept}"
-    catalog = catalog_of(dbms)
+    catalog = find_catalog(dbms)
     if version in directories.registered(dbms):
         directories.forget(dbms, version)
         return f"{name}: unregistered; its directory was not changed"

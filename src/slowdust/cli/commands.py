@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.formatting import wrap_text
 
 from slowdust.errors import UsageError
 from slowdust.places import RESULTS_VARIABLE
@@ -347,9 +348,8 @@ class _Command(click.Command):
 
 
 def _write_paragraphs(formatter: click.HelpFormatter, text: str) -> None:
-    formatter.write_paragraph()
-    with formatter.indentation():
-        formatter.write_text(text.strip())
+    wrapped = wrap_text(text.strip(), formatter.width, "  ", "  ", preserve_paragraphs=True)
+    formatter.write(f"\n{wrapped}\n")
 
 
 def _write_options(

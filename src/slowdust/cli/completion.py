@@ -85,7 +85,7 @@ def builds(context: click.Context, parameter: click.Parameter, typed: str) -> li
     """
     del context, parameter
     from slowdust.builds import cache, directories
-    from slowdust.builds.catalog import catalog_of, known_dbms
+    from slowdust.builds.catalog import find_catalog, known_dbms
 
     if typed[:1] in {".", "/", "~"}:
         return [CompletionItem(typed, type="dir")]
@@ -95,7 +95,7 @@ def builds(context: click.Context, parameter: click.Parameter, typed: str) -> li
             f"{dbms}@{version}"
             for dbms in known_dbms()
             for version in (
-                *(entry.version for entry in reversed(catalog_of(dbms).entries)),
+                *(entry.version for entry in reversed(find_catalog(dbms).entries)),
                 *cache.versions(dbms),
                 *directories.registered(dbms),
             )

@@ -19,8 +19,8 @@ from slowdust.analysis.stored import read_stored
 from slowdust.benchmarks import DEFAULT as USUAL_BENCHMARK
 from slowdust.benchmarks.options import split_list
 from slowdust.builds import cache
-from slowdust.builds.catalog import catalog_of
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.catalog import find_catalog
+from slowdust.builds.fingerprint import hash_file
 from slowdust.cli.fleet import open_fleet
 from slowdust.cli.reports import put
 from slowdust.dbms import DEFAULT as USUAL_DBMS
@@ -116,7 +116,7 @@ def _given(options: Mapping[str, object]) -> dict[str, Any]:
 def _checksum(given: Mapping[str, Any]) -> str | None:
     """Return the SHA-256 of the workload's file; None without a file."""
     file = given.get("workload")
-    return sha256_of(Path(file)) if isinstance(file, str) and Path(file).is_file() else None
+    return hash_file(Path(file)) if isinstance(file, str) and Path(file).is_file() else None
 
 
 def _lab(
@@ -360,7 +360,7 @@ def calibrate(
 
 def _at_hand() -> str:
     """Return the newest cached version, or else the newest of the catalog."""
-    listed = [entry.version for entry in catalog_of(USUAL_DBMS).entries]
+    listed = [entry.version for entry in find_catalog(USUAL_DBMS).entries]
     versions = cache.versions(USUAL_DBMS) or listed
     return f"{USUAL_DBMS}@{max(versions, key=version_order)}"
 

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from functools import cache
 
-from slowdust.builds.catalog import catalog_of, known_dbms
+from slowdust.builds.catalog import find_catalog, known_dbms
 from slowdust.dbms.family import Family
 from slowdust.errors import UsageError
 from slowdust.sql import Sql
@@ -17,8 +17,8 @@ __all__ = [
     "engine_names",
     "family",
     "family_if_known",
+    "find_sql",
     "known_families",
-    "sql_of",
 ]
 
 DEFAULT = "postgres"
@@ -33,7 +33,7 @@ def family(dbms: str) -> Family:
 
     Raises UsageError for a DBMS that the catalog of builds does not have or that cannot be run.
     """
-    catalog_of(dbms)
+    find_catalog(dbms)
     known = _load(dbms)
     if known is None:
         raise UsageError(f"this version of Slowdust cannot start {dbms}")
@@ -58,7 +58,7 @@ def dialects() -> dict[str, Family]:
     return {name: known[name] for name in (*_FIRST, *sorted(known.keys() - {*_FIRST}))}
 
 
-def sql_of(dbms: str) -> Sql:
+def find_sql(dbms: str) -> Sql:
     sql = family(dbms).sql
     assert sql is not None, dbms
     return sql

@@ -110,7 +110,7 @@ class DocumentFamily(Family):
     def is_ready(self, site: Site, pid: int) -> bool:
         """Connect to the socket: the server listens on it once it is ready."""
         try:
-            with connected(socket_of(site), site.account, _CONNECT_TIMEOUT_S):
+            with connected(socket_path(site), site.account, _CONNECT_TIMEOUT_S):
                 return True
         except OSError:
             return False
@@ -140,7 +140,7 @@ class DocumentFamily(Family):
         )
 
 
-def socket_of(site: Site) -> Path:
+def socket_path(site: Site) -> Path:
     return socket_in(site.socket_dir, site.port)
 
 

@@ -20,7 +20,7 @@ from slowdust.accounts import Account
 from slowdust.builds.model import Build
 from slowdust.dbms import sqlite
 from slowdust.dbms.access import USER, Access, Auth, Listen, Target
-from slowdust.dbms.documents import DocumentFamily, socket_of, without_names
+from slowdust.dbms.documents import DocumentFamily, socket_path, without_names
 from slowdust.dbms.family import Commit, Run, Served, Site
 from slowdust.dbms.postgres import FAMILY as POSTGRES
 from slowdust.dbms.settings import (
@@ -288,7 +288,7 @@ class FerretDB(DocumentFamily):
             *site.build.command(site.build.server),
             *backend.options(site),
             f"--state-dir={site.data_dir}",
-            f"--listen-unix={socket_of(site)}",
+            f"--listen-unix={socket_path(site)}",
             f"--listen-addr={f'127.0.0.1:{site.port}' if loopback else ''}",
             "--debug-addr=-",
             "--telemetry=disable",

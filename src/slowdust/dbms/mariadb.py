@@ -12,7 +12,6 @@ from slowdust.dbms import reserved
 from slowdust.dbms.access import Auth
 from slowdust.dbms.family import Site
 from slowdust.dbms.mysql import SQL, MysqldFamily, mysqld_by_url
-from slowdust.dbms.mysqld.settings import version_of
 from slowdust.sql import (
     IVFFLAT,
     VECTOR,
@@ -21,9 +20,9 @@ from slowdust.sql import (
     VectorIndexes,
     index_name,
 )
-from slowdust.versions import version_order
+from slowdust.versions import version_numbers, version_order
 
-_GLOBAL_PRIV_SINCE = (10, 4, 0)
+_GLOBAL_PRIV_SINCE = (10, 4)
 
 
 class VectorsOfMariadb(VectorIndexes):
@@ -90,7 +89,7 @@ class Mariadb(MysqldFamily):
 
     def table_of_users(self, site: Site) -> str:
         """Return the base table; `mysql.user` is a view since 10.4."""
-        if version_of(site.version) >= _GLOBAL_PRIV_SINCE:
+        if version_numbers(site.version) >= _GLOBAL_PRIV_SINCE:
             return "mysql.global_priv"
         return super().table_of_users(site)
 

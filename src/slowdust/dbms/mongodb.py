@@ -7,7 +7,6 @@ from MongoDB's manual; a field that a version lacks is absent.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,9 +31,10 @@ from slowdust.dbms.settings import (
 )
 from slowdust.dbms.stages import Query, Row, Stage, Statements
 from slowdust.directories import files_below
-from slowdust.errors import SlowdustError, UsageError
+from slowdust.errors import UsageError
 from slowdust.store.preparation import SERVER
 from slowdust.units import Second, known, present
+from slowdust.versions import version_numbers
 
 STATUS = command("serverStatus", ADMIN)
 FACTS = (command("dbStats"), STATUS)
@@ -207,7 +207,7 @@ class Mongodb(DocumentFamily):
                 f"TokuMX {own} has the protocol of MongoDB {base}; Slowdust needs the protocol of "
                 "3.6 or newer"
             )
-        if version_of(version) < _OLDEST:
+        if version_numbers(version) < _OLDEST:
             raise UsageError(
                 f"mongodb {version} has an older protocol than Slowdust supports: choose 3.6 or "
                 "newer"
@@ -217,7 +217,7 @@ class Mongodb(DocumentFamily):
     def missing_for_engine(self, build: Build, engine: str) -> str | None:
         """Compare the version for mmapv1; ask the server for the in-memory engine."""
         version = build.facts.version
-        if engine == _MMAPV1 and version_of(version) >= _MMAPV1_UNTIL:
+        if engine == _MMAPV1 and version_numbers(version) >= _MMAPV1_UNTIL:
             return f"mongodb {version} has no engine mmapv1: choose 4.0 or older"
         if engine == _INMEMORY:
             shown = query_server(build, server_account(), ["--help"]).stdout
@@ -259,7 +259,7 @@ class Mongodb(DocumentFamily):
 
     def auths(self, build: Build) -> Sequence[Auth]:
         """Return SCRAM-SHA-256 for versions with it; the driver supports no other SCRAM."""
-        return (Auth.SCRAM,) if version_of(build.facts.version) >= _SCRAM_SINCE else ()
+        return (Auth.SCRAM,) if version_numbers(build.facts.version) >= _SCRAM_SINCE else ()
 
     def create(self, site: Site, run: Run) -> None:
         """Write the key file, which contains the password of the server's internal user.
@@ -355,11 +355,3 @@ def _credentials(site: Site) -> list[str]:
     # Without users, any client on this machine could create one.
     no_exception = "--setParameter=enableLocalhostAuthBypass=false"
     return [f"--keyFile={_key_file(site)}", no_exception]
-
-
-def version_of(version: str) -> tuple[int, int]:
-    """Return (7, 0) for '7.0.14', and for '7.0.14-8' of Percona."""
-    numbers = re.match(r"(\d+)\.(\d+)\.", version)
-    if numbers is None:
-        raise SlowdustError(f"the version {version} is not X.Y.Z")
-    return int(numbers.group(1)), int(numbers.group(2))

@@ -30,16 +30,16 @@ from slowdust.dbms.mysqld.settings import (
     runtime_directory,
     server_options,
     settings_in_force,
-    socket_of,
+    socket_path,
     sql_file,
     user_file,
-    version_of,
 )
 from slowdust.dbms.settings import AcceptedSettings, InForce, Settings
 from slowdust.dbms.stages import Query, Row, Stage, Statements, Waits, integer
 from slowdust.directories import connected
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.sql import Sql
+from slowdust.versions import version_numbers
 
 ROCKSDB_PLUGIN = "ha_rocksdb.so"
 _LOG_IS_SYNCED = "1"
@@ -274,7 +274,7 @@ class MysqldFamily(Family):
         identified = {
             f"'{USER}'@'{host}'": self.identified(site, access) for host, access in accesses.items()
         }
-        if version_of(site.version) < self.creates_users_since:
+        if version_numbers(site.version) < self.creates_users_since:
             users = [
                 f"GRANT ALL ON *.* TO {user} {clause} WITH GRANT OPTION"
                 for user, clause in identified.items()
@@ -297,7 +297,7 @@ class MysqldFamily(Family):
 
     def is_ready(self, site: Site, pid: int) -> bool:
         try:
-            with connected(socket_of(site), site.account, _GREETING_TIMEOUT_S) as client:
+            with connected(socket_path(site), site.account, _GREETING_TIMEOUT_S) as client:
                 greeting = client.recv(_GREETING_BYTES, socket.MSG_WAITALL)
         except OSError:
             return False
@@ -353,11 +353,11 @@ class MysqldFamily(Family):
 
     def options_when_observed(self, site: Served) -> Sequence[str]:
         """Return options that enable the Performance Schema, in versions that know them."""
-        return waits.OPTIONS if version_of(site.version) >= waits.SINCE else ()
+        return waits.OPTIONS if version_numbers(site.version) >= waits.SINCE else ()
 
     def waits(self, site: Served) -> Sequence[Waits]:
         """Return the statements for the Performance Schema, which versions before 5.6 lack."""
-        of_server = [waits.WAITS] if version_of(site.version) >= waits.SINCE else []
+        of_server = [waits.WAITS] if version_numbers(site.version) >= waits.SINCE else []
         return [*_engine_of(site).waits(), *of_server]
 
     def settings_in_force(self, site: Served) -> Query[dict[str, InForce]]:
@@ -383,11 +383,11 @@ def _engine_of(site: Served) -> Engine:
 
 
 _INITIALIZES_SINCE = (5, 7, 6)
-_HIDES_WARNINGS_SINCE = (8, 0, 0)
+_HIDES_WARNINGS_SINCE = (8, 0)
 _VALIDATES_SINCE = (8, 0, 16)
 _PLUGINS = {Auth.NATIVE: "mysql_native_password", Auth.CACHING_SHA2: "caching_sha2_password"}
-_SHA2_SINCE = (8, 0, 0)
-_NATIVE_UNTIL = (8, 4, 0)
+_SHA2_SINCE = (8, 0)
+_NATIVE_UNTIL = (8, 4)
 """The first version that disables the native plugin by default; 9.0 removed it."""
 
 
@@ -401,14 +401,14 @@ class Mysql(MysqldFamily):
 
     def auths(self, build: Build) -> Sequence[Auth]:
         """Return the methods: 8.0 added caching_sha2, 8.4 disabled native, 9.0 removed it."""
-        version = version_of(build.facts.version)
+        version = version_numbers(build.facts.version)
         native = (Auth.NATIVE,) if version < _NATIVE_UNTIL else ()
         sha2 = (Auth.CACHING_SHA2,) if version >= _SHA2_SINCE else ()
         return (*sha2, *native)
 
     def validation(self, build: Build) -> Sequence[str]:
         """Return the validation mode of newer versions, with warnings, which 8.0 and newer hide."""
-        version = version_of(build.facts.version)
+        version = version_numbers(build.facts.version)
         if version < _HIDES_WARNINGS_SINCE:
             return super().validation(build)
         mode = super().validation(build) if version < _VALIDATES_SINCE else ("--validate-config",)
@@ -417,14 +417,14 @@ class Mysql(MysqldFamily):
     def identified(self, site: Site, access: Access) -> str:
         """Name the access's plugin in versions with more than the native one."""
         plugin = _PLUGINS.get(access.auth)
-        if plugin is None or version_of(site.version) < _SHA2_SINCE:
+        if plugin is None or version_numbers(site.version) < _SHA2_SINCE:
             return super().identified(site, access)
         assert access.password is not None, "only trust has no password"
         return f"IDENTIFIED WITH {plugin} BY '{access.password.reveal()}'"
 
     def create(self, site: Site, run: Run) -> None:
         """Initialize by the server itself; versions before 5.7 need SQL files."""
-        if version_of(site.version) < _INITIALIZES_SINCE:
+        if version_numbers(site.version) < _INITIALIZES_SINCE:
             super().create(site, run)
         else:
             self.prepare(site)

@@ -34,6 +34,7 @@ from slowdust.store.preparation import LOG_BYTES, SERVER
 from slowdust.store.waits import WaitKind
 from slowdust.temporary import ENTERABLE, temporary_folder
 from slowdust.units import Second
+from slowdust.versions import version_numbers
 
 _STATEMENT = (
     "WITH look AS (SELECT random() < 0.05 AS for_blockers) "
@@ -189,8 +190,8 @@ _AUTH_METHODS = {Auth.TRUST: "trust", Auth.MD5: "md5", Auth.SCRAM: "scram-sha-25
 _BYTES_PER_ROW = 320
 _FIRST_WITH_ONE_NUMBER = 10
 """The first major version with a single number: 9.5 and 9.6 are different major versions."""
-_CHECKSUMS_BY_DEFAULT_SINCE = 18
-_INDEX_CLEANUP_SINCE = 12
+_CHECKSUMS_BY_DEFAULT_SINCE = (18,)
+_INDEX_CLEANUP_SINCE = (12,)
 _LONGEST_SNAPSHOT: Second = 60.0
 _COMMIT_TO_DISK = Statements(
     (
@@ -207,7 +208,7 @@ all-visible. A transaction that writes no log (`txid_current`) would not wait. T
 log position for each group of 32 transaction numbers: the position of the group's last commit. The
 32 subtransactions ensure that no commit of a VACUUM shares a group with a commit of the load."""
 _CHECKPOINT = Statements(("CHECKPOINT",))
-_SHARED_STATISTICS_SINCE = 15
+_SHARED_STATISTICS_SINCE = (15,)
 _LONGEST_GOODBYE: Second = 10.0
 _ALONE = WaitUntil(
     "the closed sessions have exited",
@@ -345,7 +346,7 @@ class Postgres(PostgresProtocol):
         ]
         if site.settings.create.get("data_checksums"):
             command.append("--data-checksums")
-        elif major_version(site.version) >= _CHECKSUMS_BY_DEFAULT_SINCE:
+        elif version_numbers(site.version) >= _CHECKSUMS_BY_DEFAULT_SINCE:
             command.append("--no-data-checksums")
         password = (site.access.by_tcp or site.access).password
         if password is None:
@@ -400,7 +401,7 @@ class Postgres(PostgresProtocol):
 
     def after_writes(self, site: Served, tables: Sequence[str]) -> list[Stage]:
         """Vacuum with index cleanup, which is optional since version 12."""
-        if major_version(site.version) < _INDEX_CLEANUP_SINCE:
+        if version_numbers(site.version) < _INDEX_CLEANUP_SINCE:
             return _vacuum("ANALYZE", tables)
         return _vacuum("ANALYZE, INDEX_CLEANUP ON", tables)
 
@@ -437,14 +438,6 @@ class Postgres(PostgresProtocol):
 FAMILY = Postgres()
 
 
-def major_version(version: str) -> int:
-    """Return 17 for '17.6', '17beta1' or '17devel'."""
-    number = re.match(r"\d+", version)
-    if number is None:
-        raise SlowdustError(f"the postgres version {version} does not begin with a number")
-    return int(number.group())
-
-
 def _read_sizes(answers: Sequence[Sequence[Row]]) -> Sizes:
     (((data, table, index),),) = answers
     if data is None or table is None or index is None:
@@ -454,7 +447,7 @@ def _read_sizes(answers: Sequence[Sequence[Row]]) -> Sizes:
 
 def _reported(site: Served) -> tuple[Stage, ...]:
     """Return the stages that wait for exiting sessions, which report statistics at exit."""
-    if major_version(site.version) >= _SHARED_STATISTICS_SINCE:
+    if version_numbers(site.version) >= _SHARED_STATISTICS_SINCE:
         return (_ALONE,)
     return (_ALONE, _STATISTICS_WRITTEN)
 

@@ -181,7 +181,7 @@ class PostgresProtocol(Family):
         fields = f"user\0{USER}\0database\0{self.database}\0\0".encode()
         message = _VERSION.to_bytes(4, "big") + fields
         try:
-            with connected(socket_of(site), site.account, _ANSWER_TIMEOUT) as client:
+            with connected(socket_path(site), site.account, _ANSWER_TIMEOUT) as client:
                 client.sendall((4 + len(message)).to_bytes(4, "big") + message)
                 return client.recv(1) == _AUTHENTICATION
         except OSError:
@@ -198,7 +198,7 @@ class PostgresProtocol(Family):
         return query_of_settings(site.settings.values)
 
 
-def socket_of(site: Site) -> Path:
+def socket_path(site: Site) -> Path:
     return site.socket_dir / f".s.PGSQL.{site.port}"
 
 

@@ -118,7 +118,7 @@ class Announced:
             f"{format_duration(round(self._first))} were announced"
         )
         begun = self._clock.monotonic()
-        if self._view.confirm(f"{needed}: take that time?"):
+        if self._view.confirm(f"{needed}: continue?"):
             self._most = math.inf
         else:
             most = format_duration(round(self._most))

@@ -10,7 +10,7 @@ from enum import Enum
 import msgspec
 
 from slowdust import __version__
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.fingerprint import hash_file
 from slowdust.dbms import family
 from slowdust.errors import UsageError
 from slowdust.experiment import host_calibrations
@@ -416,7 +416,7 @@ def _facts(contender: RunningContender) -> ContenderFacts:
         skipped_settings=list(accepted.skipped) if accepted else [],
         engine=resolved.engine,
         environment=resolved.environment.written,
-        allocator_sha256=None if library is None else sha256_of(library),
+        allocator_sha256=None if library is None else hash_file(library),
         slowed=resolved.slowed,
         untold=family(resolved.dbms).unreported,
         running=contender.is_remote,

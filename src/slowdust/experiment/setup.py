@@ -14,7 +14,7 @@ from slowdust.accounts import server_account
 from slowdust.benchmarks.model import Candidate
 from slowdust.benchmarks.steps import StepTable
 from slowdust.builds import Build, Choices, allocators
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import find_catalog
 from slowdust.dbms import engine_names, family
 from slowdust.dbms.access import Listen
 from slowdust.dbms.by_url import PREFIX
@@ -68,7 +68,7 @@ def refuse_by_name(spec: Spec) -> None:
     for planned in spec.planned_contenders():
         name = planned.name
         if name.dbms is not None:
-            known = {entry.version for entry in catalog_of(name.dbms).entries}
+            known = {entry.version for entry in find_catalog(name.dbms).entries}
             version = name.version if name.version in known else None
             with at("contenders", planned.place):
                 candidate = Candidate(family(name.dbms), version, engine=name.engine)

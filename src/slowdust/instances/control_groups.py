@@ -191,7 +191,7 @@ class FrozenGroup:
             deadline = time.monotonic() + _LIMIT
             while "frozen 1" not in (self._folder / "cgroup.events").read_text(encoding="utf-8"):
                 if time.monotonic() > deadline:
-                    raise SlowdustError(f"a server is not suspended within {_LIMIT:.0f} s")
+                    raise SlowdustError(f"a server was not suspended within {_LIMIT:.0f} s")
                 time.sleep(_LOOK_EVERY)
         except OSError as error:
             raise SlowdustError(f"cannot suspend a server: {error.strerror}") from error
@@ -253,7 +253,7 @@ class ProcessTree:
                     process.send_signal(signal.SIGSTOP)
             if running and time.monotonic() > deadline:
                 pids = ", ".join(str(process.pid) for process in running)
-                raise SlowdustError(f"processes {pids} are not suspended within {_LIMIT:.0f} s")
+                raise SlowdustError(f"processes {pids} were not suspended within {_LIMIT:.0f} s")
 
     def thaw(self) -> None:
         """Resume all processes, the parent last, so that it finds all its children running."""

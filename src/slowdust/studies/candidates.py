@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from slowdust.builds.catalog import catalog_of, version_parts
+from slowdust.builds.catalog import find_catalog, version_parts
 from slowdust.builds.model import Progress
 from slowdust.builds.revisions import Commit, commits_between
 from slowdust.errors import UsageError
@@ -67,7 +67,7 @@ def released(range_: str) -> Candidates:
     lowest, highest = (_parts(range_, version) for version in (first, last))
     versions = [
         entry.version
-        for entry in catalog_of(dbms).entries
+        for entry in find_catalog(dbms).entries
         if (parts := version_parts(entry.version))
         and parts[: len(lowest)] >= lowest
         and parts[: len(highest)] <= highest

@@ -31,7 +31,7 @@ from slowdust.workloads.file import (
     StatementTable,
     TableTable,
     for_dialect,
-    seconds_of,
+    parse_date,
 )
 from slowdust.workloads.sql import Hole, Parsed, check_single
 from slowdust.workloads.workload import Transaction, Workload, read_workload
@@ -313,7 +313,7 @@ def _type(kind: SqlType, dbms: str) -> described.Type:
 def _fixed(value: described.Fixed, kind: SqlType) -> described.Fixed:
     """Return a value of a choice or a sample in the driver's form for a type."""
     if kind.kind == "timestamp" and isinstance(value, str):
-        return seconds_of(value)
+        return parse_date(value)
     if not kind.is_number and isinstance(value, int | float):
         return str(value)
     return value
@@ -415,7 +415,7 @@ class OwnBenchmark(Benchmark):
         )
 
 
-def benchmark_of(workload: Workload) -> OwnBenchmark:
+def make_benchmark(workload: Workload) -> OwnBenchmark:
     """Return a workload as a benchmark.
 
     Raises:
@@ -454,7 +454,7 @@ def read_benchmark(path: Path) -> OwnBenchmark:
     Raises:
         UsageError: the file cannot be read, or is invalid.
     """
-    return benchmark_of(read_workload(path))
+    return make_benchmark(read_workload(path))
 
 
 def _from_path(value: object) -> object:

@@ -8,7 +8,7 @@ from math import lcm
 
 from sqlglot import expressions as exp
 
-from slowdust.dbms import sql_of
+from slowdust.dbms import find_sql
 from slowdust.located_errors import AtKeysError, Keys, at
 from slowdust.wording import listing, no_such
 from slowdust.workloads.file import (
@@ -17,9 +17,9 @@ from slowdust.workloads.file import (
     IndexTable,
     SqlType,
     TableTable,
-    date_of,
     for_dialect,
-    seconds_of,
+    format_date,
+    parse_date,
 )
 from slowdust.workloads.sql import Parsed, syntax_tree
 
@@ -165,7 +165,7 @@ class Columns:
             numbers = self.range_of(draw, rows, seen=(own,) if own else ())
             low, high = kind.limits
             if numbers.low < low or numbers.high > high:
-                shown = date_of if kind.kind == "timestamp" else str
+                shown = format_date if kind.kind == "timestamp" else str
                 raise ValueError(
                     f"{shown(numbers.low)} to {shown(numbers.high)} exceeds {kind}, which has "
                     f"{shown(low)} to {shown(high)}"
@@ -195,7 +195,7 @@ def check_literal(value: object, kind: SqlType) -> None:
     if bits and isinstance(value, int) and not -(1 << bits - 1) <= value < 1 << bits - 1:
         raise ValueError(f"values: {value} is out of range for {kind}")
     if kind.kind == "timestamp" and isinstance(value, str):
-        seconds_of(value)
+        parse_date(value)
     elif kind.kind in ("int", "bigint", "timestamp") and not isinstance(value, int):
         raise ValueError(f"values: '{value}' is not an integer, which {kind} needs")
     if kind.kind == "real" and not isinstance(value, int | float):
@@ -356,7 +356,7 @@ def _has_others(tree: exp.Expression) -> bool:
 
 def _columns(tree: exp.Expression, dialect: str) -> Iterator[tuple[str, str]]:
     """Yield (qualifier, column) of a statement; the qualifier may be empty."""
-    sql = sql_of(dialect)
+    sql = find_sql(dialect)
     schema = tree.this if isinstance(tree, exp.Insert) else None
     if isinstance(schema, exp.Schema):
         target = schema.this.alias_or_name.lower()
@@ -388,7 +388,7 @@ def check_names(tables: Mapping[str, TableTable], dialect: str) -> None:
     Raises:
         AtKeysError: with the keys of the index, or the table with the conflicting name.
     """
-    sql = sql_of(dialect)
+    sql = find_sql(dialect)
     shared = sql.shares_names_of_indexes
     taken = {name: f"the table {name}" for name in tables} if shared else {}
     for name, table in tables.items():

@@ -20,7 +20,7 @@ from pydantic import (
 
 from slowdust.benchmarks.model import Group
 from slowdust.benchmarks.options import AsCount, Table
-from slowdust.dbms import dialects, sql_of
+from slowdust.dbms import dialects, find_sql
 from slowdust.units import parse_number
 from slowdust.wording import guess, listing
 
@@ -47,10 +47,10 @@ _Text = TypeVar("_Text", str, list[str])
 
 def for_dialect(texts: Mapping[str, _Text], dialect: str) -> _Text | None:
     """Return the text of a dialect, or of the dialect that it is like, if any."""
-    return texts[dialect] if dialect in texts else texts.get(sql_of(dialect).like or "")
+    return texts[dialect] if dialect in texts else texts.get(find_sql(dialect).like or "")
 
 
-def seconds_of(text: str) -> int:
+def parse_date(text: str) -> int:
     """Return the seconds since 1970 of a date or a timestamp; the default time zone is UTC.
 
     Raises:
@@ -65,7 +65,7 @@ def seconds_of(text: str) -> int:
     return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
 
 
-def date_of(seconds: int) -> str:
+def format_date(seconds: int) -> str:
     """Return the day of seconds since 1970; the number itself if it is out of range."""
     try:
         return f"{_EPOCH + timedelta(seconds=seconds):%Y-%m-%d}"
@@ -232,7 +232,7 @@ def _number(value: object) -> object:
     if isinstance(value, date):
         return int(datetime(value.year, value.month, value.day, tzinfo=UTC).timestamp())
     if isinstance(value, str):
-        return seconds_of(value) if _DATE.match(value) else parse_number(value)
+        return parse_date(value) if _DATE.match(value) else parse_number(value)
     if isinstance(value, int | float):
         return value
     raise ValueError(f"{value} is neither a number nor a date")

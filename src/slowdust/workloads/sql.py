@@ -15,7 +15,7 @@ from sqlglot import expressions as exp
 from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import SqlglotError
 
-from slowdust.dbms import sql_of
+from slowdust.dbms import find_sql
 
 _TEXTS = (TokenType.STRING, TokenType.NATIONAL_STRING)
 _ENDS = ("first", "last")
@@ -95,7 +95,7 @@ class Parsed:
         return self.word in (*_WRITES, *_DEFINITIONS)
 
 
-def tokens_of(text: str, dialect: str) -> list[Token]:
+def tokenize(text: str, dialect: str) -> list[Token]:
     """Return the tokens of a statement; a parameter of Postgres such as $1 is one token.
 
     Raises:
@@ -106,7 +106,7 @@ def tokens_of(text: str, dialect: str) -> list[Token]:
             f"it has {len(text):,} characters: a statement has at most {MOST_CHARACTERS:,}"
         )
     try:
-        sql = sql_of(dialect)
+        sql = find_sql(dialect)
         return list(_tokens(text, sql.grammar, numbered=sql.has_numbered_parameters))
     except SqlglotError as error:
         raise ValueError(f"this is not SQL of {dialect}: {error}") from None
@@ -133,7 +133,7 @@ def syntax_tree(text: str, dialect: str) -> exp.Expression | None:
 
     None if it is very long or sqlglot cannot parse it; a server may accept it nevertheless.
     """
-    return None if len(text) > _MOST_FOR_A_TREE else _tree(text, sql_of(dialect).grammar)
+    return None if len(text) > _MOST_FOR_A_TREE else _tree(text, find_sql(dialect).grammar)
 
 
 @lru_cache(maxsize=4)
@@ -153,7 +153,7 @@ def check_single(text: str, dialect: str) -> list[Token]:
     """
     if "\0" in text:
         raise ValueError("it contains the character NUL, which no server accepts")
-    tokens = tokens_of(text, dialect)
+    tokens = tokenize(text, dialect)
     while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
         tokens.pop()
     if not tokens:
@@ -186,7 +186,7 @@ def parse_statement(text: str, dialect: str) -> Parsed:
         place += used
     parts.append(_without_marks(text, tokens[after:], begun, tokens[-1].end + 1))
     returning = "RETURNING" in _words(tokens)
-    return Parsed(tuple(parts), tuple(holes), verb_of(tokens), returning)
+    return Parsed(tuple(parts), tuple(holes), find_verb(tokens), returning)
 
 
 def _colons_of_slices(tokens: list[Token]) -> frozenset[int]:
@@ -250,7 +250,7 @@ def _without_marks(text: str, tokens: list[Token], begin: int, end: int) -> str:
     return cleaned
 
 
-def verb_of(tokens: list[Token]) -> str:
+def find_verb(tokens: list[Token]) -> str:
     """Return the verb; for a WITH the first one that writes, else SELECT."""
     words = list(itertools.dropwhile(lambda word: word == "(", _words(tokens)))
     if words and words[0] == "WITH":

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from slowdust.benchmarks.model import Group
-from slowdust.dbms import sql_of
+from slowdust.dbms import find_sql
 from slowdust.errors import UsageError
 from slowdust.located_errors import (
     AtKeysError,
@@ -112,7 +112,7 @@ class Workload:
 
     def _reserved_name(self, dialect: str) -> AtKeysError | None:
         """Return the error of the first table or column with a reserved name; None if none has."""
-        reserved = sql_of(dialect).reserved
+        reserved = find_sql(dialect).reserved
         for name, table in self.file.tables.items():
             columns = [(column, ("tables", name, "columns", column)) for column in table.columns]
             names: list[tuple[str, Keys]] = [(name, ("tables", name)), *columns]

@@ -1,4 +1,4 @@
-"""Results for tests, with only what the test says."""
+"""Results with only the fields that a test sets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratios within an experiment are its report's, and no more are computed than are needed."""
+"""Ratios within an experiment match its report, and only the needed ones are computed."""
 
 from collections.abc import Sequence
 

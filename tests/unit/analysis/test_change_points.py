@@ -1,4 +1,4 @@
-"""Change points: none in seeded noise, and a true step where it is."""
+"""Change points: none in seeded noise, and true steps at their place."""
 
 import math
 import subprocess

@@ -1,4 +1,4 @@
-"""Seeded simulations: the truth is known, so an interval that is too narrow shows."""
+"""Seeded simulations with known truth reveal intervals that are too narrow."""
 
 from __future__ import annotations
 

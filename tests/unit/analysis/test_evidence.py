@@ -1,4 +1,4 @@
-"""Exact evidence: which differences it has, and which of them leads the reason."""
+"""Exact evidence: the differences that it finds, and the one that leads the reason."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def test_settings_are_compared_as_they_are_in_force() -> None:
 
     (setting,) = of_slower(manifest).evidence
 
-    assert setting.words.startswith("jit = off (on ")
+    assert setting.words.startswith("jit = off (base: on")
 
 
 def test_requests_of_pages_are_pages() -> None:

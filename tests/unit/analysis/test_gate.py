@@ -1,4 +1,4 @@
-"""Conditions under which a check fails: only what is certain beyond the threshold."""
+"""Conditions that fail a check: only certain differences beyond the threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hosts as a random effect: what joined experiments know, and what they do not claim."""
+"""Hosts as a random effect in merged experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Main effects of a matrix, from ratios that are known."""
+"""Main effects of a matrix, from known ratios."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Different starts and different work are seen, and small differences are not."""
+"""Different starting states and different work are found; small differences are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analysis of archived runs: one slice each, about which little is known."""
+"""Analysis of archived runs, which have one slice each."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""Work of results: what counts say, on synthetic records whose true ratios are known."""
+"""Work in results, from synthetic counts whose true ratios are known."""
 
 from __future__ import annotations
 

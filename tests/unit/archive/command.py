@@ -1,4 +1,4 @@
-"""The command line as the tests of imports call it."""
+"""The command line for the tests of imports."""
 
 from __future__ import annotations
 

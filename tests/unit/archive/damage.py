@@ -1,4 +1,4 @@
-"""Damage that may have happened to an archived file."""
+"""Damage of an archived file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives with results of both benchmarks: each import takes, and replaces, only its own."""
+"""Archives with results of both benchmarks: each import reads and replaces only its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A kind of archive is a class and one line in the list: the command line has its import."""
+"""A new kind of archive is a class and one line in the list."""
 
 from __future__ import annotations
 

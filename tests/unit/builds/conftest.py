@@ -1,4 +1,4 @@
-"""A cache that the servers' user can read, and registry clients that serve archives of ours."""
+"""A cache that the servers' account can read, and fake registry clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small projects that are built as the servers are: with configure and make, and with cmake."""
+"""Small projects that build like the servers: with configure and make, and with cmake."""
 
 from __future__ import annotations
 

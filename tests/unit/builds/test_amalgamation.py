@@ -1,4 +1,4 @@
-"""Builds of SQLite, by a cargo and a compiler that make files of ours."""
+"""Builds of SQLite, with a fake cargo and a fake compiler."""
 
 from __future__ import annotations
 

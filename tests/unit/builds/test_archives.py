@@ -1,4 +1,4 @@
-"""Vendors' archives, from a web server of ours with a vendor's layout."""
+"""Vendors' archives, from a local web server with a vendor's layout."""
 
 from __future__ import annotations
 

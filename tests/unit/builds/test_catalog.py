@@ -1,4 +1,4 @@
-"""The catalog names every version once and finds the one that is meant."""
+"""The catalog names every version once and resolves spellings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.builds import resolve, sources
-from slowdust.builds.catalog import catalog_of, known_dbms, read_catalog, version_parts
+from slowdust.builds.catalog import find_catalog, known_dbms, read_catalog, version_parts
 from slowdust.errors import UsageError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def test_sources_keep_the_order_of_the_version() -> None:
 
 def test_unknown_version_names_those_of_its_major() -> None:
     with pytest.raises(UsageError) as error:
-        catalog_of("postgres").find("17.3")
+        find_catalog("postgres").find("17.3")
     assert str(error.value).startswith(
         "postgres@17.3 is not in the catalog: the versions of postgres 17 are"
     )
@@ -71,29 +71,29 @@ def test_unknown_major_names_the_majors(version: str) -> None:
     with pytest.raises(
         UsageError, match=r"it has postgres 10, 11, .*, 18 \('slowdust builds list'"
     ):
-        catalog_of("postgres").find(version)
+        find_catalog("postgres").find(version)
 
 
 def test_unknown_dbms_names_the_close_one() -> None:
     with pytest.raises(UsageError, match=r"'postgress'.* postgres"):
-        catalog_of("postgress")
+        find_catalog("postgress")
     with pytest.raises(UsageError, match=r"choose .*postgres"):
-        catalog_of("oracle")
+        find_catalog("oracle")
 
 
 @pytest.mark.parametrize("version", ["10.20", "10.23", "15.8", "17.6", "18.4"])
 def test_postgres_has_the_versions_that_are_compared_most(version: str) -> None:
-    assert catalog_of("postgres").find(version).version == version
+    assert find_catalog("postgres").find(version).version == version
 
 
 def test_postgres_has_every_major_from_10_to_18() -> None:
-    majors = {version_parts(entry.server_version)[0] for entry in catalog_of("postgres").entries}
+    majors = {version_parts(entry.server_version)[0] for entry in find_catalog("postgres").entries}
     assert majors == set(range(10, 19))
 
 
 @pytest.mark.parametrize("dbms", known_dbms())
 def test_shipped_catalogs_are_sound(dbms: str) -> None:
-    catalog = catalog_of(dbms)
+    catalog = find_catalog(dbms)
     assert catalog.dbms == dbms
     versions = [entry.version for entry in catalog.entries]
     assert len(set(versions)) == len(versions)
@@ -105,7 +105,7 @@ def test_shipped_catalogs_are_sound(dbms: str) -> None:
 
 
 def test_postgres_packages_are_of_the_version_that_they_stand_for() -> None:
-    for entry in catalog_of("postgres").entries:
+    for entry in find_catalog("postgres").entries:
         for origin in entry.origins:
             if origin.kind == "wheel":  # a package with versions of its own
                 continue
@@ -131,7 +131,7 @@ packages = ["postgresql-18"]
 
 def test_own_catalog_adds_and_replaces(registry: Registry, open_dir: Path) -> None:
     add(open_dir, ADDITIONS)
-    catalog = catalog_of("postgres")
+    catalog = find_catalog("postgres")
     described = {
         version: [sources.describe(origin) for origin in catalog.find(version).origins]
         for version in ("18", "17.6")
@@ -159,7 +159,7 @@ def test_own_catalog_that_is_wrong(
 ) -> None:
     add(open_dir, text)
     with pytest.raises(UsageError) as error:
-        catalog_of("postgres")
+        find_catalog("postgres")
     assert str(error.value) == snapshot
 
 

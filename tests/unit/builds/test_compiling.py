@@ -1,4 +1,4 @@
-"""Builds from source: of small projects that are built as the servers are."""
+"""Builds from source, on small projects that build like the servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds and allocators that are Debian packages, by an apt that serves packages of ours."""
+"""Builds and allocators from Debian packages, with a fake apt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds in parts of a jar."""
+"""Builds in nested jars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds of FerretDB, by a `go` that has a module of ours."""
+"""Builds of FerretDB, with a fake `go`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mongod from the vendor's archives, and from directories of servers that were made from it."""
+"""mongod from the vendor's archives, and directories of its forks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from slowdust.builds import from_directory, resolve, sources
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import find_catalog
 from slowdust.errors import SlowdustError, UsageError
 
 if TYPE_CHECKING:
@@ -77,14 +77,14 @@ def test_checksums_of_another_archive_are_none(vendor: Path) -> None:
     ],
 )
 def test_archives_have_the_names_of_their_series(version: str, archive: str) -> None:
-    (origin,) = catalog_of("mongodb").find(version).origins
+    (origin,) = find_catalog("mongodb").find(version).origins
     assert sources.describe(origin).endswith(f"/{archive}")
 
 
 @pytest.mark.parametrize("version", ["3.0.15", "3.4.24"])
 def test_versions_with_another_protocol_are_not_in_the_catalog(version: str) -> None:
     with pytest.raises(UsageError, match=r"mongodb 3 .*3\.6\.1"):
-        catalog_of("mongodb").find(version)
+        find_catalog("mongodb").find(version)
 
 
 @pytest.mark.parametrize("version", PRINTED)

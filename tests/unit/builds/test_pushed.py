@@ -1,4 +1,4 @@
-"""A pushed build is known by its name, without its repository, and is never fetched instead."""
+"""A pushed build is found by its name without its repository, and is never fetched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commits of repositories, and trees of sources that follow them."""
+"""Commits of repositories, and source trees that follow them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from slowdust.builds.revisions import Revision, commit_of, sources_at, update_tree
+from slowdust.builds.revisions import Revision, find_commit, sources_at, update_tree
 from slowdust.errors import SlowdustError, UsageError
 from tests.tiers.selection import needs
 from tests.unit.builds.source_projects import commit, git, write
@@ -34,7 +34,7 @@ def repository(open_dir: Path) -> Path:
 
 
 def at(repository: Path | str, ref: str) -> Revision:
-    return commit_of(str(repository), f"git:{ref}", print)
+    return find_commit(str(repository), f"git:{ref}", print)
 
 
 def names(folder: Path) -> set[str]:
@@ -71,7 +71,7 @@ def test_commit_that_is_absent(repository: Path, open_dir: Path) -> None:
     with pytest.raises(SlowdustError, match="not a git repository"):
         at("/", "one")
     with pytest.raises(UsageError, match="add --repo"):
-        commit_of(None, "git:one", print)
+        find_commit(None, "git:one", print)
     with pytest.raises(UsageError, match="no commit --all"):
         at(repository, "--all")
 

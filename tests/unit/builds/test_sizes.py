@@ -1,4 +1,4 @@
-"""Sizes of binaries, of build trees and of the builds that patterns name."""
+"""Sizes of binaries, of build trees and of builds that match patterns."""
 
 from __future__ import annotations
 

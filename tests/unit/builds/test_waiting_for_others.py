@@ -1,4 +1,4 @@
-"""Two processes that want the same folder of the cache: one waits, and says for whom."""
+"""Two processes need the same folder of the cache: one waits and names the other."""
 
 from __future__ import annotations
 

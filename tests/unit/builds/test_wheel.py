@@ -1,4 +1,4 @@
-"""Builds in wheels, which pip finds in a folder instead of its index."""
+"""Builds in wheels, with a local folder as pip's index."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.builds import resolve
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import find_catalog
 from slowdust.errors import SlowdustError, UsageError
 
 VERSION = "16.2-pgvector0.6.2"
@@ -85,10 +85,10 @@ def test_other_version_of_the_server_is_refused(publish: Publish) -> None:
 
 
 def test_number_alone_means_the_server_without_extensions() -> None:
-    assert "pgvector" not in catalog_of("postgres").find("16").version
-    assert catalog_of("postgres").find("16.2").version == "16.2"
+    assert "pgvector" not in find_catalog("postgres").find("16").version
+    assert find_catalog("postgres").find("16.2").version == "16.2"
 
 
 def test_unknown_version_of_the_extension_is_reported_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"versions of postgres 16 are .*16\.2-pgvector0\.6\.2"):
-        catalog_of("postgres").find("16.2-pgvector9")
+        find_catalog("postgres").find("16.2-pgvector9")

@@ -1,4 +1,4 @@
-"""The outcome of a search says what is known of each contender, in every format."""
+"""The outcome of a search in every format."""
 
 from __future__ import annotations
 

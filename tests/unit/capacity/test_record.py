@@ -1,4 +1,4 @@
-"""Trials are kept one by one, and are long enough for the percentiles of their SLA."""
+"""Trials are stored one by one, and are long enough for the percentiles of their SLA."""
 
 from __future__ import annotations
 

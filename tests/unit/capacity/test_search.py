@@ -1,4 +1,4 @@
-"""Searches find capacities that are known, with intervals that hold them."""
+"""Searches find known capacities, with intervals that cover them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The terms of an SLA are read as they are written, and what is wrong is named."""
+"""Parsing the terms of an SLA, and the errors of wrong ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A ratio of capacities reaches as far as its starts say, and hardly moves with unlucky trials."""
+"""Intervals of capacity ratios cover the variation from start to start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials of steps have enough commits and queries to say something."""
+"""Trials of steps have enough commits and queries for a result."""
 
 from __future__ import annotations
 

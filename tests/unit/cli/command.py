@@ -1,4 +1,4 @@
-"""`slowdust` as the tests of the command line call it, in this process."""
+"""`slowdust` in the tests' process, for the tests of the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments, variables, paths and files that are not UTF-8: they work, or end with one line."""
+"""Arguments, variables, paths and files that are not UTF-8: success, or one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slowdust builds`: its table and its errors; tests/unit/builds has what is fetched, and how."""
+"""`slowdust builds`: its table and its errors; tests/unit/builds tests fetching."""
 
 from __future__ import annotations
 

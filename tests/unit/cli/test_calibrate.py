@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import find_catalog
 from slowdust.errors import SlowdustError
 from slowdust.experiment.experiment import Experiment
 from slowdust.experiment.journal import StartMode
@@ -66,7 +66,7 @@ def test_without_a_contender_the_newest_postgres_is_calibrated(
     slowdust: Slowdust, calls: Calls
 ) -> None:
     slowdust("calibrate", "--name", "quick")
-    newest = max((entry.version for entry in catalog_of("postgres").entries), key=version_order)
+    newest = max((entry.version for entry in find_catalog("postgres").entries), key=version_order)
     assert calls == [("quick", f"postgres@{newest}", StartMode.FRESH)]
 
 

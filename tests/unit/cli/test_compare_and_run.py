@@ -1,4 +1,4 @@
-"""`slowdust compare` and `slowdust run`: the specification they make, and how they end.
+"""`slowdust compare` and `slowdust run`: their specification and their exit.
 
 Nothing is measured: in place of `run_experiment` there is a function that keeps what it is given
 and returns an experiment that was measured before.

@@ -1,4 +1,4 @@
-"""`slowdust explain` on experiments that were measured: what is chosen, printed and refused."""
+"""`slowdust explain` on stored experiments: selection, output and errors."""
 
 from __future__ import annotations
 

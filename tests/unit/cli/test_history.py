@@ -1,4 +1,4 @@
-"""`slowdust history` on experiments that were measured: what is chosen, and where it goes."""
+"""`slowdust history` on stored experiments: selection and output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, settings and messages of others: they command no terminal and are no markup."""
+"""Hostile names, settings and messages neither command a terminal nor become markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slowdust import`: its kinds and options; tests/unit/archive has what becomes of the files."""
+"""`slowdust import`: its kinds and options; tests/unit/archive tests the files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The commands that keep experiments: note, rename, remove, bundle, diff, site and serve."""
+"""The commands on stored experiments: note, rename, remove, bundle, diff, site and serve."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Killed commands: nothing is left under a final name, and the next run removes the rest."""
+"""Killed commands leave no incomplete files under final names; the next run removes the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slowdust list` and `slowdust show`, on experiments that were measured."""
+"""`slowdust list` and `slowdust show` on stored experiments."""
 
 from __future__ import annotations
 

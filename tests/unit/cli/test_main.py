@@ -1,4 +1,4 @@
-"""The command line as a whole: its commands, their help, and what becomes of errors."""
+"""The command line as a whole: its commands, their help and their errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`slowdust merge`, and what other commands make of joined experiments."""
+"""`slowdust merge`, and other commands on merged experiments."""
 
 from __future__ import annotations
 

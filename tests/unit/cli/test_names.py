@@ -1,4 +1,4 @@
-"""Names that lead elsewhere: they are refused, and no file is made, changed or removed."""
+"""Names that are paths are refused; no file is created, changed or removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A misspelled name of anything gets the nearest there is."""
+"""A misspelled name gets the nearest name as a suggestion."""
 
 from __future__ import annotations
 

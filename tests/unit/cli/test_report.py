@@ -1,4 +1,4 @@
-"""`slowdust report`: its formats, where they are written, and its options."""
+"""`slowdust report`: its formats, output files and options."""
 
 from __future__ import annotations
 

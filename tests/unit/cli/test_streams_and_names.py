@@ -1,4 +1,4 @@
-"""Closed standard streams, and names of experiments that begin in one second."""
+"""Closed standard streams, and two experiments that start in the same second."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_a_full_standard_output_is_one_line(results: Path) -> None:
             timeout=120,
         )
     assert done.returncode == 1
-    expected = "slowdust: No space left on device (free some space there, and start again)\n"
-    assert done.stderr == expected
+    assert done.stderr.startswith("slowdust: No space left on device (")
+    assert done.stderr.count("\n") == 1
 
 
 def test_two_experiments_of_one_name_get_two(tmp_path: Path) -> None:

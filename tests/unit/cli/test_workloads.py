@@ -1,4 +1,4 @@
-"""`slowdust workloads`: what is refused before anything is read or written."""
+"""`slowdust workloads`: errors before anything is read or written."""
 
 from __future__ import annotations
 

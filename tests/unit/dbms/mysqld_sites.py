@@ -1,4 +1,4 @@
-"""Servers of MySQL and MariaDB as tests describe them, without one."""
+"""Sites of MySQL and MariaDB without a server."""
 
 from __future__ import annotations
 

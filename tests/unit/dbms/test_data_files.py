@@ -1,4 +1,4 @@
-"""The files with pages of tables, and what has to be written before all writes are counted."""
+"""The files with pages of tables, and the flush before written bytes are counted."""
 
 from __future__ import annotations
 

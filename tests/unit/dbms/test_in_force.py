@@ -1,4 +1,4 @@
-"""Settings in force are the ones given, however either is written."""
+"""Settings in force match the given ones in any spelling."""
 
 from __future__ import annotations
 

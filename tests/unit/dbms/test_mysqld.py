@@ -21,7 +21,6 @@ from slowdust.dbms.mysqld.settings import (
     option_file,
     sql_file,
     user_file,
-    version_of,
 )
 from slowdust.dbms.settings import Settings
 from slowdust.errors import UsageError
@@ -75,14 +74,6 @@ def asked(open_dir: Path) -> Build:
     build.server.chmod(0o755)
     open_dir.chmod(0o777)
     return build
-
-
-@pytest.mark.parametrize(
-    ("version", "numbers"),
-    [("5.6.24", (5, 6, 24)), ("10.11.18-MariaDB", (10, 11, 18)), ("9.7", (9, 7, 0))],
-)
-def test_version(version: str, numbers: tuple[int, ...]) -> None:
-    assert version_of(version) == numbers
 
 
 def test_option_file_says_what_the_server_would_read_otherwise() -> None:

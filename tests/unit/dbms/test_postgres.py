@@ -14,7 +14,7 @@ from slowdust.builds import Build
 from slowdust.dbms import family
 from slowdust.dbms.access import Access, Auth, Listen
 from slowdust.dbms.family import Site, Sizes
-from slowdust.dbms.postgres import configuration_text, major_version
+from slowdust.dbms.postgres import configuration_text
 from slowdust.dbms.settings import AcceptedSettings, Settings
 from slowdust.dbms.stages import Stage, Statements, WaitUntil
 from slowdust.errors import UsageError
@@ -41,13 +41,6 @@ def site_of(folder: Path, version: str = "17.6", access: Access | None = None) -
         access=access or Access(),
         settings=AcceptedSettings({"work_mem": "1MB"}, (), {"data_checksums": False}),
     )
-
-
-@pytest.mark.parametrize(
-    ("version", "major"), [("10.23", 10), ("17.6", 17), ("18beta1", 18), ("19devel", 19)]
-)
-def test_major_version(version: str, major: int) -> None:
-    assert major_version(version) == major
 
 
 def test_configuration_quotes_what_the_server_would_read_otherwise() -> None:

@@ -1,4 +1,4 @@
-"""Configurations: what they say, and how they are sized."""
+"""Configurations: their content and their sizes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The specification of a calibration, its delays, and what is kept of it for later reports."""
+"""The specification of a calibration, its delays, and its stored summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a server's slices and of the disk's reads, and what becomes of the files."""
+"""The order of slices and disk reads, and the page cache of the files."""
 
 from __future__ import annotations
 

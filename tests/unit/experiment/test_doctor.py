@@ -1,4 +1,4 @@
-"""The checks of the host, on machines and kernel files that the tests make up."""
+"""The checks of the host, on simulated machines."""
 
 from __future__ import annotations
 

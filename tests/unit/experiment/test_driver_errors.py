@@ -1,4 +1,4 @@
-"""Errors of the driver have the name of a command, and not its content: it may have a password."""
+"""Errors of the driver name a command without its content, which may have a password."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiments that are shipped: they are read, their matrices made, their contenders known."""
+"""The shipped experiments are valid: files, matrices and contenders."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from slowdust.benchmarks.insert import InsertBenchmark
-from slowdust.builds.catalog import catalog_of
+from slowdust.builds.catalog import find_catalog
 from slowdust.experiment.engine.schedule import rounds
 from slowdust.experiment.engine.slice_length import USUAL
 from slowdust.experiment.plan import plan
@@ -31,7 +31,7 @@ def test_contenders_are_distinct_and_in_the_catalogs(file: Path) -> None:
     for name in (contender.name for contender in contenders):
         assert name.dbms is not None
         assert name.version is not None
-        assert catalog_of(name.dbms).find(name.version).version == name.version
+        assert find_catalog(name.dbms).find(name.version).version == name.version
 
 
 @EVERY

@@ -1,4 +1,4 @@
-"""Tests are settled while their verdict holds, and open again when it does not."""
+"""Tests are settled while their verdict holds and are reopened when it does not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Maintenance is carried out stage by stage, on a driver that only writes down."""
+"""Maintenance runs stage by stage, on a driver that records statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""More time for an experiment: what its specification is then."""
+"""The specification of an experiment with more time."""
 
 from __future__ import annotations
 

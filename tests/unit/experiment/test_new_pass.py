@@ -1,4 +1,4 @@
-"""A new pass is one module: what it lacks, and what it sees of a test that is open and warm."""
+"""A new pass is one module with its missing starts and its observation of open tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page cache that an experiment gives all of its contenders."""
+"""The page cache of all contenders of an experiment."""
 
 from __future__ import annotations
 

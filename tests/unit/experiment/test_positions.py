@@ -1,4 +1,4 @@
-"""How far contenders get in the writes of a test, without servers."""
+"""The positions of contenders in the writes of a test, without servers."""
 
 from __future__ import annotations
 

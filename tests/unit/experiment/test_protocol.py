@@ -1,4 +1,4 @@
-"""Both programs mean the same protocol: driver/schema.json, which the driver prints of itself."""
+"""Slowdust and the driver agree on the protocol in driver/schema.json."""
 
 import json
 from pathlib import Path

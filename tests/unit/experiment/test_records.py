@@ -1,4 +1,4 @@
-"""Records of slices, made from what the driver answers."""
+"""Records of slices, made from the driver's answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running servers that refuse to answer: what is asked again, and what is left unknown."""
+"""Running servers that refuse answers: retries and unknown facts."""
 
 from __future__ import annotations
 

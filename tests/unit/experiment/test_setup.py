@@ -1,4 +1,4 @@
-"""Contenders before their servers are made."""
+"""Contenders before their servers are created."""
 
 from __future__ import annotations
 

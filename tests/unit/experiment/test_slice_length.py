@@ -1,4 +1,4 @@
-"""The length of a slice, for machines whose speed is known to change in one way."""
+"""The length of a slice, for machines whose speed changes in a known way."""
 
 from __future__ import annotations
 

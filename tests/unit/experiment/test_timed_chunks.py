@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 import pytest
 
@@ -92,7 +92,8 @@ def test_the_others_are_suspended_in_a_chunk(tmp_path: Path) -> None:
     machine = machine_of()
     experiment = run(machine, spec_of(), tmp_path)
     for contender in experiment.contenders.all:
-        events = cast("SimulatedServer", contender.server).events
+        assert isinstance(contender.server, SimulatedServer)
+        events = contender.server.events
         assert "stands still" in events
         assert events[-1] == "goes on"
 

@@ -1,4 +1,4 @@
-"""Timed slices on simulated servers: verdicts, lengths, budgets, and what resuming repeats."""
+"""Timed slices on simulated servers: verdicts, lengths, budgets and resuming."""
 
 from __future__ import annotations
 

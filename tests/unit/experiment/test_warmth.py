@@ -1,4 +1,4 @@
-"""No contender is warmer than another when the length of slices has been chosen."""
+"""All contenders are equally warm after the length of slices is chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options that name the work of an experiment mean the same work when they are typed again."""
+"""Options that name the work of an experiment reproduce it when they are typed again."""
 
 from __future__ import annotations
 

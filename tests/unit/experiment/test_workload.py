@@ -1,4 +1,4 @@
-"""The Insert Benchmark in rows: what its table says, and what its workloads make of a server."""
+"""The Insert Benchmark in rows: its table and its workloads for a server."""
 
 from __future__ import annotations
 

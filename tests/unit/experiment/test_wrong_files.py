@@ -1,4 +1,4 @@
-"""Every error of an experiment file names file, line and key, and the nearest word where one is."""
+"""Every error of an experiment file names file, line and key, and suggests the nearest word."""
 
 from __future__ import annotations
 

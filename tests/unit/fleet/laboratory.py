@@ -1,4 +1,4 @@
-"""An experiment of a simulated fleet, and heads that are killed."""
+"""An experiment on a simulated fleet, with heads that are killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds are compiled once, and pushed by their content."""
+"""Builds are compiled once and pushed by their content."""
 
 from __future__ import annotations
 

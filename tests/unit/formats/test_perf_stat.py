@@ -1,4 +1,4 @@
-"""What `perf stat -x,` writes, with and without counters."""
+"""The output of `perf stat -x,`, with and without counters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders to a server under callgrind that does not answer; no server is started."""
+"""Orders to an unresponsive server under callgrind; no server is started."""
 
 from __future__ import annotations
 

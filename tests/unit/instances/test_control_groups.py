@@ -1,4 +1,4 @@
-"""Control groups where none can be made, and what is left of processes then."""
+"""Control groups on a host that allows none, and leftover processes."""
 
 from __future__ import annotations
 

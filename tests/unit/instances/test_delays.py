@@ -1,4 +1,4 @@
-"""The delay library, loaded into a process that sends to itself."""
+"""The delay library, in a process that sends to itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leftovers of a killed owner are removed; what a live owner has is not."""
+"""Leftovers of a killed owner are removed; files of a live owner stay."""
 
 from __future__ import annotations
 

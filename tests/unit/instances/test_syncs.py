@@ -1,4 +1,4 @@
-"""The library that times waits for the disk, loaded into a process that waits for it."""
+"""The library that times fsync, in a process that calls it."""
 
 from __future__ import annotations
 

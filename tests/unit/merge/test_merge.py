@@ -1,4 +1,4 @@
-"""Parts joined into one experiment: nothing is lost, nothing counts twice, nothing is mixed."""
+"""Parts merged into one experiment: nothing is lost, counted twice or mixed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A /proc of files, so that processes come, go and share pids at will."""
+"""A /proc of files: processes start, exit and share pids at will."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The probe of other programs, on files of processes that a test makes and on real ones."""
+"""The probe of other programs, on fake and on real processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sample a second, of a server that changes, logs and dies meanwhile."""
+"""One sample a second of a server that changes, logs and exits."""
 
 from __future__ import annotations
 

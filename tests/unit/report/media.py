@@ -1,4 +1,4 @@
-"""Documents as each medium shows them."""
+"""Documents in each medium."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def in_terminal(document: Document, width: int = 100) -> str:
 
 
 def printed(report: Report, width: int = 1000) -> str:
-    """Return what a terminal of so many columns shows of a report."""
+    """Return the text of a report in a terminal of `width` columns."""
     output = io.StringIO()
     shown = Console(file=output, width=width, highlight=False, markup=False, emoji=False)
     terminal.print_on(shown, report)

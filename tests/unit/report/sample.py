@@ -1,4 +1,4 @@
-"""Experiments for the report's tests: a plain one, and one with everything that can go wrong."""
+"""Experiments for the report's tests: a plain one, and one with every kind of failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A verdict about all time: every form prints the ratio and interval that it is about."""
+"""A verdict about all time: every format prints its ratio and interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The waterfall of a terminal, and what an explained result says of its parts."""
+"""The waterfall in a terminal, and the parts of an explained result."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_joined_experiment_has_no_command_that_resumes() -> None:
         )
     ]
     [one] = explain_results(stored, TEST, None, None, None).explained
-    [unsure] = [each for each in one.absent if "time is unsure" in each.what]
+    [unsure] = [each for each in one.absent if "unsure" in each.what]
     assert unsure.command is None
 
 

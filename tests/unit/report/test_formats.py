@@ -1,4 +1,4 @@
-"""Every format of the lists is a module that renders what the list says."""
+"""Every format of the lists is a module that renders its description."""
 
 import pytest
 

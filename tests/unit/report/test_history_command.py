@@ -1,4 +1,4 @@
-"""`slowdust history` and `slowdust report --bands`, as called in a folder of results."""
+"""`slowdust history` and `slowdust report --bands` in a folder of results."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""The section by host: who measured what, and each host's own ratio."""
+"""The section by host: the tests of each host, and its own ratio."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts and tables of long steps, each by itself; test_html_insert_page.py has the whole page."""
+"""Charts and tables of long steps; test_html_insert_page.py tests the whole page."""
 
 from __future__ import annotations
 

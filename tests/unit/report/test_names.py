@@ -1,4 +1,4 @@
-"""Names of contenders that were given as directories."""
+"""Names of contenders given as directories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report as a comment: the answer first, the rest folded, and never too long."""
+"""The report as a comment: the answer first, the rest folded, within the size limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site: its pages, their links, and what is written again."""
+"""A site: its pages, their links and its updates."""
 
 from __future__ import annotations
 
@@ -41,18 +41,21 @@ def measured_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-@pytest.fixture
-def results(tmp_path: Path, measured_once: Path) -> Path:
-    folder = tmp_path / "results"
-    for source in measured_once.rglob("*"):
+def annotated_copy(measured: Path, folder: Path) -> Path:
+    for source in measured.rglob("*"):
         if source.is_file() and source.name != ".lock":
-            target = folder / source.relative_to(measured_once)
+            target = folder / source.relative_to(measured)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
     write_annotation(
         Folder(folder / "night-1"), Annotation(note=f"moon {FOREIGN}", tags=["nightly"])
     )
     return folder
+
+
+@pytest.fixture
+def results(tmp_path: Path, measured_once: Path) -> Path:
+    return annotated_copy(measured_once, tmp_path / "results")
 
 
 class _Links(HTMLParser):
@@ -181,10 +184,16 @@ def test_an_empty_results_folder_has_a_site(tmp_path: Path, snapshot: SnapshotAs
         assert words(body.partition("</main>")[0]) == snapshot
 
 
-@pytest.fixture
-def server(results: Path, tmp_path: Path) -> Iterator[Server]:
-    publish(results, tmp_path / "served", Pairs.ANY)
-    with Server(Site(results, Pairs.ANY), tmp_path / "served", 0) as server:
+@pytest.fixture(scope="module")
+def served(measured_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The results folder of the server, which no test changes."""
+    return annotated_copy(measured_once, tmp_path_factory.mktemp("served") / "results")
+
+
+@pytest.fixture(scope="module")
+def server(served: Path) -> Iterator[Server]:
+    publish(served, served.parent / "site", Pairs.ANY)
+    with Server(Site(served, Pairs.ANY), served.parent / "site", 0) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
@@ -201,8 +210,8 @@ def get(
     return response, response.read().decode()
 
 
-def test_a_served_site_has_the_same_pages(server: Server, results: Path, tmp_path: Path) -> None:
-    publish(results, tmp_path / "site")
+def test_a_served_site_has_the_same_pages(server: Server, served: Path, tmp_path: Path) -> None:
+    publish(served, tmp_path / "site")
     for path in ("experiments/night%2B3.html", "dates.html", "diff/night-1/night-2.html"):
         response, page = get(server, f"/{path}")
         assert response.status == 200

@@ -1,4 +1,4 @@
-"""The summary: groups of tests as lists, not as a wall of words."""
+"""The summary: groups of tests as lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports of a long step whose role no table of roles has: a new benchmark may name its own."""
+"""Reports of a long step with an unknown role, as of a new benchmark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stores that cannot be: each is one line that names its file."""
+"""Invalid stores: each is one line that names the file."""
 
 from __future__ import annotations
 

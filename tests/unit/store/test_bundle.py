@@ -1,4 +1,4 @@
-"""Bundles: what they hold, and what no bundle of anybody's can do."""
+"""Bundles: their content, and the attacks that they prevent."""
 
 from __future__ import annotations
 

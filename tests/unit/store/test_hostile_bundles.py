@@ -1,4 +1,4 @@
-"""Bundles of anybody: each fault is one line that names the bundle, and fills no memory."""
+"""Hostile bundles: each fault is one line that names the bundle, and memory is bounded."""
 
 from __future__ import annotations
 
@@ -243,6 +243,6 @@ def test_an_experiment_that_no_bundle_can_hold(
     tmp_path: Path, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bundle, "MOST_BYTES", 1000)
-    with pytest.raises(SlowdustError, match="at most 0"):
+    with pytest.raises(SlowdustError, match="only 0 MB"):
         pack(folder, tmp_path / "file")
     assert not (tmp_path / "file").exists()

@@ -1,4 +1,4 @@
-"""Which releases of a range are measured, and which of them side by side."""
+"""The releases of a range that are measured, and their grouping."""
 
 from __future__ import annotations
 

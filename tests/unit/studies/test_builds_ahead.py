@@ -1,4 +1,4 @@
-"""Builds are made in the background, by a program that ends with the search."""
+"""Builds are made in the background, by a program that exits with the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Made vectors, and how data are kept."""
+"""Generated vectors and their storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of ann-benchmarks, made here."""
+"""Files of ann-benchmarks, made by the tests."""
 
 from __future__ import annotations
 

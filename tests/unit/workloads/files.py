@@ -1,4 +1,4 @@
-"""Workloads as tests write them."""
+"""Workloads for tests."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
@@ -58,6 +58,11 @@ def statements(draw: st.DrawFn) -> str:
     texts=st.lists(statements(), min_size=1, max_size=8),
     calls=st.integers(1, 10**15),
     most=st.integers(1, 5),
+)
+@example(
+    texts=["SELECT 1 FROM books WHERE title->>0 = 0", "SELECT 1 FROM books WHERE title->>'?' = 0"],
+    calls=1,
+    most=1,
 )
 def test_any_log_makes_a_valid_file(
     tmp_path: Path, dialect: str, texts: list[str], calls: int, most: int

@@ -9,7 +9,7 @@ import pytest
 from slowdust.benchmarks import described
 from slowdust.dbms import family
 from slowdust.workloads.benchmark import DescribedWorkload
-from slowdust.workloads.sql import parse_statement, tokens_of, verb_of
+from slowdust.workloads.sql import find_verb, parse_statement, tokenize
 from tests.unit.workloads.files import FIND, SMALL, TABLES, workload
 
 
@@ -183,7 +183,7 @@ def test_statements_before_a_test_match_the_dialect(tmp_path: Path) -> None:
     ],
 )
 def test_the_verb_is_what_a_statement_does(text: str, verb: str) -> None:
-    assert verb_of(tokens_of(text, "postgres")) == verb
+    assert find_verb(tokenize(text, "postgres")) == verb
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The workloads that are shipped and documented are right, and what is documented of them is."""
+"""The shipped and documented workloads are valid, and their documentation matches."""
 
 from __future__ import annotations
 

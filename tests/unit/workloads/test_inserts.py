@@ -1,4 +1,4 @@
-"""INSERTs of a replay get keys that are not there yet, and what the server had filled in."""
+"""INSERTs of a replay get new keys and the values that the server had filled in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements of hundreds of kilobytes: each is read as often as there are kinds of SQL."""
+"""Statements of hundreds of kilobytes are parsed once per dialect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables that the statements before a load make, which are maintained like the others."""
+"""Tables that the statements before a load create are maintained like the others."""
 
 from __future__ import annotations
 

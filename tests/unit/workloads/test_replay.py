@@ -1,4 +1,4 @@
-"""Logs and statistics become statements with weights and samples, and these a file."""
+"""Logs and statistics become statements with weights and samples, and then a file."""
 
 from __future__ import annotations
 

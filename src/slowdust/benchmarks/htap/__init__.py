@@ -18,8 +18,8 @@ from slowdust.benchmarks.htap.tests import (
     TRANSACTIONS,
     HtapTest,
     clients_of_point,
+    make_tests,
     point,
-    tests_of,
 )
 from slowdust.benchmarks.htap.transactions import HtapData
 from slowdust.benchmarks.model import DEFAULT_SUITE, Benchmark, Test
@@ -82,7 +82,7 @@ class HtapBenchmark(Benchmark):
 
     def configured(self, table: Table) -> HtapBenchmark:
         assert isinstance(table, HtapTable)
-        tests = tests_of(table.rate, table.hold or _USUAL_HOLD, table.grid)
+        tests = make_tests(table.rate, table.hold or _USUAL_HOLD, table.grid)
         sides = [QUERY_SET, TRANSACTIONS]
         beside = [f"{side}.beside" for side in sides]
         held = [f"{side}.{HOLD}" for side in sides]

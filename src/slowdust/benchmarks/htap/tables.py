@@ -87,7 +87,7 @@ def _always(number: int) -> Serial:
     return Serial(start=number, step=0)
 
 
-def tables_of(warehouses: int) -> list[Table]:
+def make_tables(warehouses: int) -> list[Table]:
     districts = warehouses * DISTRICTS
     return [
         _table(

@@ -165,7 +165,7 @@ def frontier(transactions: int, queries: int) -> Iterator[HtapTest]:
                 yield point(t, q)
 
 
-def tests_of(rate: float, hold: Second, grid: tuple[int, int]) -> tuple[HtapTest, ...]:
+def make_tests(rate: float, hold: Second, grid: tuple[int, int]) -> tuple[HtapTest, ...]:
     """Return all tests in their order; tests that read freshly loaded data come first."""
     transactions = _beside(TRANSACTIONS, rate=rate)
     queries = _beside(ANY_QUERY)

@@ -48,9 +48,9 @@ from slowdust.benchmarks.htap.tables import (
     SBTEST,
     YEAR,
     freshness_table,
+    make_tables,
     purchases_table,
     sbtest_table,
-    tables_of,
 )
 from slowdust.benchmarks.htap.tests import ANY_QUERY, HOLD, QUERIES, QUERY_SET, REPORT, TRANSACTIONS
 from slowdust.sql import Dbms
@@ -384,7 +384,7 @@ class HtapData(Described):
     def _tables(self) -> list[Table]:
         own = _OWN_TABLES.get(self.kind)
         return [
-            *tables_of(self.warehouses),
+            *make_tables(self.warehouses),
             *([own(self.warehouses)] if own else []),
             freshness_table(),
         ]

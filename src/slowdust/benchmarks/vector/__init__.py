@@ -13,9 +13,9 @@ from slowdust.benchmarks.vector.options import (
     NAME,
     VectorTable,
     VectorTest,
-    suites_of,
+    make_suites,
+    make_tests,
     test_called,
-    tests_of,
 )
 from slowdust.benchmarks.vector.tables import VectorData
 from slowdust.errors import UsageError
@@ -38,8 +38,8 @@ class VectorBenchmark(Benchmark):
         header = table.header
         return replace(
             self,
-            tests=tests_of(table),
-            suites=suites_of(table),
+            tests=make_tests(table),
+            suites=make_suites(table),
             settings=table,
             most_rows=header.rows if header else None,
         )

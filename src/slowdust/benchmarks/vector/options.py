@@ -167,7 +167,7 @@ class VectorTest(Test):
         return "vectors" if self.kind is None else f"vectors_{self.kind}"
 
 
-def tests_of(table: VectorTable) -> tuple[VectorTest, ...]:
+def make_tests(table: VectorTable) -> tuple[VectorTest, ...]:
     return (
         *_searches(HNSW, table.efforts, table.filters),
         *_searches(IVFFLAT, table.probes, table.filters),
@@ -177,8 +177,8 @@ def tests_of(table: VectorTable) -> tuple[VectorTest, ...]:
     )
 
 
-def suites_of(table: VectorTable) -> dict[str, tuple[str, ...]]:
-    tests = tests_of(table)
+def make_suites(table: VectorTable) -> dict[str, tuple[str, ...]]:
+    tests = make_tests(table)
     plain = [test.name for test in tests if test.percent is None]
     searches = [test.name for test in tests if test.kind == HNSW and test.percent is None]
     return {

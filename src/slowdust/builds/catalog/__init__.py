@@ -132,7 +132,7 @@ def known_dbms() -> tuple[str, ...]:
     return tuple(sorted(f.name.removesuffix(".toml") for f in files if f.name.endswith(".toml")))
 
 
-def catalog_of(dbms: str) -> Catalog:
+def find_catalog(dbms: str) -> Catalog:
     """Return the catalog of a DBMS, with the user's own additions.
 
     Raises UsageError for an unknown DBMS or invalid additions.

@@ -52,7 +52,7 @@ def provide_first(
         folder.chmod(0o755)
         source = describe(origin)
         try:
-            return source_of(origin).provide(origin, folder, progress)
+            return find_source(origin).provide(origin, folder, progress)
         except SourceUnavailable as refusal:
             refusals.append(f"{source} ({refusal})")
             if refusal.remedy:
@@ -64,10 +64,10 @@ def provide_first(
 
 
 def describe(origin: Origin) -> str:
-    return source_of(origin).describe(origin)
+    return find_source(origin).describe(origin)
 
 
-def source_of(origin: Origin) -> Source:
+def find_source(origin: Origin) -> Source:
     """Return the source of an origin's kind. Raises UsageError for an unknown kind."""
     if origin.kind not in _SOURCES:
         raise UsageError(f"unknown kind of source {origin.kind!r}: choose {', '.join(_SOURCES)}")

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from slowdust.builds.catalog import Origin, catalog_of, known_dbms
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.catalog import Origin, find_catalog, known_dbms
+from slowdust.builds.fingerprint import hash_file
 from slowdust.builds.model import Progress, Unpacked
 from slowdust.builds.recipe import DEFAULT_FLAGS, FLAG_SETS, FlagSet, check_programs
 from slowdust.builds.sources.client import SourceUnavailable, one_line, run_client
@@ -48,7 +48,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def is_compiled(dbms: str) -> bool:
-    entries = catalog_of(dbms).entries if dbms in known_dbms() else ()
+    entries = find_catalog(dbms).entries if dbms in known_dbms() else ()
     return any(origin.kind == KIND for entry in entries for origin in entry.origins)
 
 
@@ -106,7 +106,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
         return made
     facts = Compiled(
         place=describe(origin),
-        content=sha256_of(source),
+        content=hash_file(source),
         flags=options.flag_set,
         options=options.flags,
         compiler=version,

@@ -18,7 +18,7 @@ import msgspec
 
 from slowdust.addresses import AddressError, parse_address, shown, without_secrets
 from slowdust.builds.catalog import Origin
-from slowdust.builds.fingerprint import sha256_of
+from slowdust.builds.fingerprint import hash_file
 from slowdust.builds.model import Progress, Runtime, Unpacked
 from slowdust.builds.sources.client import SourceUnavailable
 from slowdust.errors import SlowdustError, UsageError
@@ -109,7 +109,7 @@ def provide(origin: Origin, folder: Path, progress: Progress) -> Unpacked:
     progress(f"fetching {describe(origin)}")
     archive = folder / "archive"
     _fetch(location, archive)
-    digest = sha256_of(archive)
+    digest = hash_file(archive)
     if expected is not None and digest != expected:
         raise SlowdustError(
             f"{name} has the SHA-256 {digest} instead of {expected}: it is damaged, was modified, "

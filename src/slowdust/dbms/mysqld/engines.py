@@ -10,11 +10,12 @@ from pathlib import Path
 
 from slowdust.dbms.family import Facts, Served
 from slowdust.dbms.mysqld import waits
-from slowdust.dbms.mysqld.settings import data_directory, version_of
+from slowdust.dbms.mysqld.settings import data_directory
 from slowdust.dbms.stages import Query, Row, Stage, Statements, Waits, WaitUntil, WithSettings
 from slowdust.directories import files_below
 from slowdust.store.preparation import LOG_BYTES, SERVER
 from slowdust.units import Second
+from slowdust.versions import version_numbers
 
 _LONGEST_WAIT: Second = 300.0
 _LONGEST_PURGE: Second = 60.0
@@ -26,14 +27,14 @@ _LONGEST_CHECKPOINT: Second = 20.0
 _SHORT_CHECKPOINT = 4 << 20
 """Bytes of the log. It is never 0: the server changes its own pages all the time."""
 _PURGE_IS_IDLE = "state: running but idle"
-_REPORTS_PURGE_SINCE = (5, 6, 0)
+_REPORTS_PURGE_SINCE = (5, 6)
 _READINGS_WITHOUT_CHANGE = 15
 """Readings over a few seconds: idle servers of older versions purge once a second."""
-_LOW_WATER_MARK_SINCE = (5, 6, 0)
-_PAGE_SIZES_SINCE = (5, 6, 0)
+_LOW_WATER_MARK_SINCE = (5, 6)
+_PAGE_SIZES_SINCE = (5, 6)
 _ONLY_PAGE_SIZE = 16384
 _FLUSH_AT_FULL_SPEED = {"innodb_io_capacity_max": "40000", "innodb_io_capacity": "20000"}
-_INDEX_SIZES_SINCE = (5, 6, 0)
+_INDEX_SIZES_SINCE = (5, 6)
 _FILE_PER_TABLE = "innodb_file_per_table"
 _FILE_PER_TABLE_BY_DEFAULT_SINCE = (5, 6, 6)
 _OFF = frozenset({"off", "false", "0"})
@@ -197,7 +198,7 @@ class Innodb(Engine):
     bytes_per_row = 240
 
     def settle(self, site: Served) -> list[Stage]:
-        reports_purge = version_of(site.version) >= _REPORTS_PURGE_SINCE
+        reports_purge = version_numbers(site.version) >= _REPORTS_PURGE_SINCE
         is_purged = _is_purged if reports_purge else HistoryLength().has_settled
         return [
             WaitUntil(
@@ -211,7 +212,7 @@ class Innodb(Engine):
     def write_out(self, site: Served) -> list[Stage]:
         """Write the dirty pages, and wait for the checkpoint that follows within seconds."""
         flushing = {"innodb_max_dirty_pages_pct": "0"}
-        if version_of(site.version) >= _LOW_WATER_MARK_SINCE:
+        if version_numbers(site.version) >= _LOW_WATER_MARK_SINCE:
             low = {"innodb_max_dirty_pages_pct_lwm": "0"}
             flushing = {**low, **flushing, **_FLUSH_AT_FULL_SPEED}
         if _IDLE_FLUSH in site.settings.values:
@@ -239,7 +240,7 @@ class Innodb(Engine):
         ]
 
     def facts(self, site: Served) -> Query[Facts]:
-        has_indexes = version_of(site.version) >= _INDEX_SIZES_SINCE
+        has_indexes = version_numbers(site.version) >= _INDEX_SIZES_SINCE
         indexes = (_INNODB_INDEXES,) if has_indexes else ()
         return Query((*_INNODB_STATE, *indexes), _read_innodb_facts)
 
@@ -251,7 +252,7 @@ class Innodb(Engine):
 
     def page_size_statement(self, site: Served) -> str | None:
         """Return the statement; versions before 5.6 always have pages of 16 KB."""
-        if version_of(site.version) < _PAGE_SIZES_SINCE:
+        if version_numbers(site.version) < _PAGE_SIZES_SINCE:
             return f"SELECT {_ONLY_PAGE_SIZE}"
         return "SELECT @@GLOBAL.innodb_page_size"
 
@@ -319,7 +320,7 @@ def _bytes_of(files: Iterable[Path]) -> int:
 def _has_file_per_table(site: Served) -> bool:
     value = site.settings.values.get(_FILE_PER_TABLE)
     if value is None:
-        return version_of(site.version) >= _FILE_PER_TABLE_BY_DEFAULT_SINCE
+        return version_numbers(site.version) >= _FILE_PER_TABLE_BY_DEFAULT_SINCE
     return value.lower() not in _OFF
 
 

@@ -25,10 +25,11 @@ from slowdust.dbms.settings import (
 from slowdust.dbms.stages import Query, Row
 from slowdust.errors import SlowdustError, UsageError
 from slowdust.temporary import ENTERABLE, temporary_folder
+from slowdust.versions import version_numbers
 
 BINARY_LOG = "log_bin"
 """A setting whose value is always a file name; a separate option disables the log."""
-_KNOWS_WORDS_SINCE = (5, 6, 0)
+_KNOWS_WORDS_SINCE = (5, 6)
 _NUMBERS = {"on": "1", "off": "0", "true": "1", "false": "0"}
 """Word -> number, for older servers, which read all words as 0."""
 
@@ -66,7 +67,7 @@ PLACES: Mapping[str, Callable[[Build, Path], Path]] = {
 
 
 def _spelled(build: Build, values: Mapping[str, str]) -> dict[str, str]:
-    if version_of(build.facts.version) >= _KNOWS_WORDS_SINCE:
+    if version_numbers(build.facts.version) >= _KNOWS_WORDS_SINCE:
         return dict(values)
     return {name: _NUMBERS.get(value.lower(), value) for name, value in values.items()}
 
@@ -95,7 +96,7 @@ def runtime_directory(site: Site) -> Path:
     return site.data_dir / "own"
 
 
-def socket_of(site: Site) -> Path:
+def socket_path(site: Site) -> Path:
     return site.socket_dir / _SOCKET
 
 
@@ -125,7 +126,7 @@ _OF_SERVER: Mapping[str, _Choice] = {
     "bind_address": lambda _: "127.0.0.1",
     "skip_networking": lambda site: "0" if site.access.by_tcp else "1",
     "port": lambda site: str(site.port),
-    "socket": lambda site: str(socket_of(site)),
+    "socket": lambda site: str(socket_path(site)),
     "pid_file": lambda site: str(runtime_directory(site) / "mysqld.pid"),
     "init_file": lambda site: str(user_file(site)),
     # A client's thread is pinned to one CPU. A cached thread would still be pinned when the next
@@ -164,14 +165,6 @@ def _chosen(choices: Mapping[str, _Choice], site: Site) -> dict[str, str]:
 
 
 _MESSAGES = "english/errmsg.sys"
-
-
-def version_of(version: str) -> tuple[int, ...]:
-    """Return (5, 6, 24) for '5.6.24', (10, 11, 18) for '10.11.18-MariaDB'."""
-    numbers = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?", version)
-    if numbers is None:
-        raise SlowdustError(f"the version {version} is not X.Y or X.Y.Z")
-    return tuple(int(number) for number in numbers.groups(default="0"))
 
 
 def share_directory(build: Build) -> Path:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from slowdust.dbms.stages import Query, Row, SampledWaits, SessionSample, TotalledWaits
 from slowdust.store.waits import Wait, WaitKind
 
-SINCE = (5, 6, 0)
+SINCE = (5, 6)
 """The first version whose instruments can be set at startup."""
 _INSTRUMENTS = {
     "%": "OFF",

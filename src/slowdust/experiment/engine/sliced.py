@@ -187,7 +187,7 @@ class LoadedTables:
             differing = self._differences()
             if not differing:
                 break
-            consequence = "preparing again" if repeated < _REPEATS else "reported as it is"
+            consequence = "preparing again" if repeated < _REPEATS else "measured anyway"
             self._view.warning(f"the tables are {_worst(differing)} ({consequence})")
         self._kept += self._latest
 

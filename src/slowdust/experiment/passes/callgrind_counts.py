@@ -327,7 +327,7 @@ class CountedServers(Tests[CountedTest]):
     def _watch(self, futures: dict[Future[None], _Task]) -> None:
         budget = self._counts.budget
         most = format_duration(round(max(0.0, budget.left)))
-        self._experiment.view.phase(f"counting instructions under valgrind, at most {most}")
+        self._experiment.view.phase(f"counting instructions under valgrind (at most {most})")
         total = sum(len(task.start.turns) for task in futures.values())
         waiting = set(futures)
         while waiting:

@@ -20,7 +20,7 @@ from pydantic import (
 from slowdust import addresses
 from slowdust.addresses import AddressError, is_loopback, parse_address
 from slowdust.benchmarks.options import Table
-from slowdust.builds.catalog import catalog_of, version_parts
+from slowdust.builds.catalog import find_catalog, version_parts
 from slowdust.builds.revisions import check_repository
 from slowdust.errors import UsageError
 from slowdust.experiment.setup import refuse_by_name
@@ -217,7 +217,7 @@ def _check_base(text: str) -> None:
     try:
         name = parse_contender(text)
         if name.dbms is not None and version_parts(name.version or ""):
-            catalog_of(name.dbms).find(name.version or "")
+            find_catalog(name.dbms).find(name.version or "")
     except UsageError as error:
         raise AtKeysError(str(error), ("base",)) from None
     if name.url is not None:

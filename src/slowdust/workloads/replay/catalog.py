@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from slowdust.dbms import sql_of
+from slowdust.dbms import find_sql
 from slowdust.dbms.server_url import ServerUrl
 from slowdust.workloads.file import IDENTIFIER, read_type
 
@@ -71,7 +71,7 @@ def workload_type(name: str) -> str:
         plain = f"{kind}({length[2]})"
     if plain.startswith(("enum", "set(")):
         return "varchar(64)"
-    found = _PLAIN_TYPES.get(plain) or _PLAIN_TYPES.get(word_of(plain)) or plain
+    found = _PLAIN_TYPES.get(plain) or _PLAIN_TYPES.get(base_type(plain)) or plain
     try:
         read_type(found)
     except ValueError:
@@ -79,28 +79,28 @@ def workload_type(name: str) -> str:
     return found
 
 
-def word_of(kind: str) -> str:
+def base_type(kind: str) -> str:
     return " ".join(_IN_PARENTHESES.sub("", kind).split())
 
 
-def values_of(kind: str) -> Sequence[str] | None:
+def example_values(kind: str) -> Sequence[str] | None:
     """Return example values of a type, e.g. dates; None for numbers, texts and unknown types."""
     if kind.endswith("[]"):
         return ["{}"] if is_known(workload_type(kind.removesuffix("[]"))) else None
-    word = word_of(kind)
+    word = base_type(kind)
     if word == "bit":
         return ["0" * int(kind.rpartition("(")[2].rstrip(")") if "(" in kind else 1)]
     return _OTHERS.get(word)
 
 
 def is_known(kind: str) -> bool:
-    return has_next(kind) or word_of(kind) == "tsvector" or values_of(kind) is not None
+    return has_next(kind) or base_type(kind) == "tsvector" or example_values(kind) is not None
 
 
 def has_next(kind: str) -> bool:
     """Return whether sequential values can be generated: numbers, or numbers as texts."""
     usual = (*WHOLE, *FRACTIONS, "timestamp", "varchar", "char", "text", *BYTES)
-    return word_of(kind) in usual
+    return base_type(kind) in usual
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ Ask = Callable[[ServerUrl, Sequence[str]], Sequence[Answer]]
 
 def read_catalog(ask: Ask, url: ServerUrl, wanted: set[str]) -> list[CatalogTable]:
     """Read the tables of a database that are among `wanted`, names in lower case."""
-    sql = sql_of(url.dbms)
+    sql = find_sql(url.dbms)
     assert sql.catalog is not None, "checked by the caller"
     columns, indexes, statistics = ask(url, sql.catalog)
 
@@ -260,7 +260,7 @@ def _ends(ask: Ask, url: ServerUrl, table: CatalogTable) -> tuple[int, int] | No
     column = table.serial
     if len(table.primary_key) != 1 or column is None or table.kind(column) not in WHOLE:
         return None
-    mark = sql_of(url.dbms).quotation_mark
+    mark = find_sql(url.dbms).quotation_mark
     key, name = (f"{mark}{each.replace(mark, 2 * mark)}{mark}" for each in (column, table.name))
     statement = f"SELECT min({key}) AS slowdust_low, max({key}) AS slowdust_high FROM {name}"
     ((low, high),) = ask(url, [statement])[0].rows

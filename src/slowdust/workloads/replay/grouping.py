@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 
 from sqlglot import Token, TokenType
 
-from slowdust.dbms import sql_of
+from slowdust.dbms import find_sql
 from slowdust.formats.statements import Execution, Seen
-from slowdust.workloads.sql import check_single, verb_of
+from slowdust.workloads.sql import check_single, find_verb
 
 MOST_SAMPLES = 200
 """The most sampled executions of a statement, chosen at random."""
@@ -225,12 +225,15 @@ def _formed(
             begun = tokens[place + lifted.tokens - 1].end + 1
             words.append("?")
         else:
-            words.append(tokens[place].text.lower())
+            token = tokens[place]
+            # A string that stays has its quotation marks: '?' is no value.
+            is_string = token.token_type is TokenType.STRING
+            words.append((text[token.start : token.end + 1] if is_string else token.text).lower())
         place += 1 if lifted is None else lifted.tokens
     parts.append(closing + text[begun : tokens[-1].end + 1])
     spelling = " ".join(words).replace(". . .", _LISTED)
     key = _LIST.sub(f"( {_LISTED} )", spelling)
-    return _Form(tuple(parts), spelling, key, verb_of(tokens)), tuple(values)
+    return _Form(tuple(parts), spelling, key, find_verb(tokens)), tuple(values)
 
 
 def _fixed_places(tokens: Sequence[Token], dialect: str) -> set[int]:
@@ -239,7 +242,7 @@ def _fixed_places(tokens: Sequence[Token], dialect: str) -> set[int]:
     They are numbers of columns in GROUP BY and ORDER BY, texts like in DATE '2026-01-01', lengths
     of types, names in quotation marks, and paths of MySQL's JSON.
     """
-    paths = sql_of(dialect).has_literal_paths
+    paths = find_sql(dialect).has_literal_paths
     fixed = {place for first in range(2, len(tokens)) for place in _lengths(tokens, first)}
     for place, token in enumerate(tokens):
         if not place:
@@ -316,7 +319,7 @@ def _value(
 
 def _hexadecimal(digits: str, dialect: str) -> _Lifted | None:
     """Return the bytes of 0x4142, sent as hexadecimal digits; None for Postgres' bit strings."""
-    if not sql_of(dialect).has_hexadecimal_bytes:
+    if not find_sql(dialect).has_hexadecimal_bytes:
         return None
     return _Lifted(digits.zfill(len(digits) + len(digits) % 2), 1, "UNHEX(", ")")
 

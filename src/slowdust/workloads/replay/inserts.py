@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import Token, TokenType
 
 from slowdust.wording import listing
-from slowdust.workloads.sql import tokens_of
+from slowdust.workloads.sql import tokenize
 
 _UNIQUE = re.compile(r"\s*CREATE\s+UNIQUE\b", re.I)
 _NAME = re.compile(r"[a-z_][a-z0-9_]*")
@@ -116,7 +116,7 @@ def completed(text: str, dialect: str, tables: Mapping[str, Receiving]) -> Compl
 
 def _is_filled(name: str, value: Sequence[Token], table: Receiving, kept: Collection[str]) -> bool:
     """Return whether the value of a column is replaced."""
-    words = words_of(value)
+    words = upper_words(value)
     if words == ["DEFAULT"]:
         return name in table.needed
     if name not in table.serial:
@@ -218,7 +218,7 @@ def read_insert(text: str, dialect: str) -> Insert | None:
     """Return the first INSERT or REPLACE of a statement, if any."""
     # sqlglot reads everything after REPLACE as one token; the blank preserves offsets.
     replaces = _REPLACE.match(text) is not None
-    tokens = tokens_of(_REPLACE.sub("INSERT ", text, count=1), dialect)
+    tokens = tokenize(_REPLACE.sub("INSERT ", text, count=1), dialect)
     reader = _Reader(tokens)
     if not reader.finds_insert():
         return None
@@ -251,7 +251,7 @@ class _Reader:
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self._tokens = tokens
-        self._words = words_of(tokens)
+        self._words = upper_words(tokens)
         self.place = 0
 
     @property
@@ -308,14 +308,16 @@ class _Reader:
         while self.word and (depth or self.word not in ("ON", "AS")):
             depth += _DEPTHS.get(self.word, 0)
             self.place += 1
-        parts = [part for part in _split(self._tokens[begun : self.place]) if "=" in words_of(part)]
-        equals = [words_of(part).index("=") for part in parts]
+        parts = [
+            part for part in _split(self._tokens[begun : self.place]) if "=" in upper_words(part)
+        ]
+        equals = [upper_words(part).index("=") for part in parts]
         names = [part[n - 1].text.lower() for n, part in zip(equals, parts, strict=True)]
         values = [part[n + 1 :] for n, part in zip(equals, parts, strict=True)]
         return names, Row(values, self.offset)
 
 
-def words_of(tokens: Sequence[Token]) -> list[str]:
+def upper_words(tokens: Sequence[Token]) -> list[str]:
     """Return the words and signs in upper case; `"` replaces all that is in quotation marks."""
     return ['"' if token.token_type in _QUOTED else token.text.upper() for token in tokens]
 
@@ -324,7 +326,7 @@ def _split(tokens: Sequence[Token]) -> list[list[Token]]:
     """Split tokens at commas outside of parentheses and brackets."""
     parts: list[list[Token]] = [[]]
     depth = 0
-    for token, word in zip(tokens, words_of(tokens), strict=True):
+    for token, word in zip(tokens, upper_words(tokens), strict=True):
         depth += _DEPTHS.get(word, 0)
         if word == "," and not depth:
             parts.append([])

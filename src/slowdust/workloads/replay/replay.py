@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sqlglot import expressions as exp
 
 from slowdust import benchmarks
-from slowdust.dbms import family, sql_of
+from slowdust.dbms import family, find_sql
 from slowdust.dbms.server_url import ServerUrl, is_url, parse_url
 from slowdust.errors import UsageError
 from slowdust.formats.statements import CellError, Seen, read_export, read_log, seen_in
@@ -136,7 +136,7 @@ def workload_name(stem: str) -> str:
 def _seen(source: str, ask: Ask) -> Seen:
     if is_url(source):
         url = _url(source)
-        statistics = sql_of(url.dbms).statement_statistics
+        statistics = find_sql(url.dbms).statement_statistics
         assert statistics is not None, "checked by _url"
         (answer,) = ask(url, [statistics])
         columns = [name.lower() for name in answer.columns]

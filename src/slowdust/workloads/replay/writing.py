@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
-from slowdust.dbms import sql_of
+from slowdust.dbms import find_sql
 from slowdust.located_errors import Origin, at, in_data
 from slowdust.workloads.file import MOST_ROWS, MOST_WEIGHT
 from slowdust.workloads.replay.catalog import (
@@ -21,10 +21,10 @@ from slowdust.workloads.replay.catalog import (
     CatalogIndex,
     CatalogTable,
     Statistics,
+    base_type,
+    example_values,
     has_next,
     is_known,
-    values_of,
-    word_of,
 )
 from slowdust.workloads.replay.grouping import Grouped, Literal, Replayed
 from slowdust.workloads.replay.inserts import Receiving, completed, receiving
@@ -106,7 +106,7 @@ def _statement(
     for place in drawn:
         key = f"p{place + 1}"
         drawing = {"by": "sample", "from": f"{name}.{key}"}
-        infers = sql_of(dialect).has_numbered_parameters
+        infers = find_sql(dialect).has_numbered_parameters
         if not infers and all(
             isinstance(row[place], int) or row[place] is None for row in statement.samples
         ):
@@ -136,7 +136,7 @@ def _literal(value: Literal, dialect: str) -> str:
     if not isinstance(value, str):
         return str(value)
     doubled = value.replace("'", "''")
-    escapes = sql_of(dialect).has_backslash_escapes
+    escapes = find_sql(dialect).has_backslash_escapes
     return f"'{doubled.replace(chr(92), chr(92) * 2) if escapes else doubled}'"
 
 
@@ -262,13 +262,13 @@ def _guess(kind: str, known: Statistics, rows: int) -> dict[str, object]:
         return {"by": "uniform", "low": low, "high": max(low, high)}
     if kind == "timestamp":
         return {"by": "uniform", "low": "2025-01-01", "high": "2025-12-31"}
-    if word_of(kind) in FRACTIONS:
+    if base_type(kind) in FRACTIONS:
         return _fraction(kind)
-    if word_of(kind) in (*TEXTS, *BYTES):
+    if base_type(kind) in (*TEXTS, *BYTES):
         return _text_draw(kind, known)
     if known.bounds:
         return {"by": "choice", "values": list(known.bounds)}
-    return {"by": "choice", "values": values_of(kind) or [""]}
+    return {"by": "choice", "values": example_values(kind) or [""]}
 
 
 def _fraction(kind: str) -> dict[str, object]:

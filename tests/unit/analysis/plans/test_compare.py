@@ -1,4 +1,4 @@
-"""Plans are the same where only what a version prints differs, and no other way is taken."""
+"""Plans are the same if only the versions' output differs, and different otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Over generated plans and schemas: names and numbers never make a difference, ways always do."""
+"""Generated plans and schemas: names and numbers make no difference, operators do."""
 
 from __future__ import annotations
 

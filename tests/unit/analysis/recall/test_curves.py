@@ -1,4 +1,4 @@
-"""Contenders at equal recall, where their true ratio is known."""
+"""Contenders compared at equal recall; their true ratio is known."""
 
 from __future__ import annotations
 

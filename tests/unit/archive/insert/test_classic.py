@@ -1,4 +1,4 @@
-"""The classic files of an Insert Benchmark that was measured here."""
+"""The classic files of an Insert Benchmark that Slowdust measured."""
 
 import re
 from pathlib import Path

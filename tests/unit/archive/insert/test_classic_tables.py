@@ -1,4 +1,4 @@
-"""The chain o.sum, mrg, rel, summary is made from wherever it begins."""
+"""The chain o.sum, mrg, rel, summary is rebuilt from its first existing file."""
 
 from __future__ import annotations
 

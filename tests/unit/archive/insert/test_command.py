@@ -74,7 +74,7 @@ def test_a_report_says_nothing_that_an_archive_does_not_report(slowdust: Slowdus
     assert not any("incarnations" in note for note in expected["notes"])
     slowdust("report", "ib", "--html", "page.html")
     page = Path("page.html").read_text(encoding="utf-8")
-    assert "without intervals" in page
+    assert "single runs, without interval" in page
     assert "with 95% intervals" not in page
 
 

@@ -1,4 +1,4 @@
-"""The published Insert Benchmark comes out as it was published, byte for byte."""
+"""The published Insert Benchmark is reproduced byte for byte."""
 
 from __future__ import annotations
 

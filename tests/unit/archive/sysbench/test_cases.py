@@ -1,4 +1,4 @@
-"""Archives that users gave: what an import of each has to say."""
+"""Archives from users, and the messages of their import."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are made of others are compared with these; samples are compared with their test."""
+"""Derived files are compared with their sources, and samples with their test."""
 
 from __future__ import annotations
 

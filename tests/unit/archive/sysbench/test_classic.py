@@ -1,4 +1,4 @@
-"""The classic tables of experiments that were measured here, and of clean imports."""
+"""The classic tables of measured experiments and of clean imports."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Tables of other conditions in one directory are never in one ratio."""
+"""Tables of different conditions in one directory never share a ratio."""
 
 from __future__ import annotations
 

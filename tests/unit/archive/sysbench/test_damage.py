@@ -1,4 +1,4 @@
-"""Files that are broken, foreign or oddly named stop no import, and each has a line."""
+"""Broken, foreign or oddly named files do not stop an import; each has a line."""
 
 import gzip
 import os

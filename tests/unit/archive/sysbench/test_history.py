@@ -1,4 +1,4 @@
-"""Histories of what was imported."""
+"""Histories of imported experiments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Packed run directories of anybody: what they unpack to is bounded, and each fault is one line."""
+"""Packed run directories: unpacked sizes are bounded, and each fault is one line."""
 
 from __future__ import annotations
 

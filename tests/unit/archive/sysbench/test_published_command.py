@@ -1,4 +1,4 @@
-"""The classic files of the archive come out of the command line, byte for byte."""
+"""The command line reproduces the classic files of the archive byte for byte."""
 
 import csv
 from pathlib import Path

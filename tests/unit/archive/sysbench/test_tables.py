@@ -1,4 +1,4 @@
-"""Published tables whose runs' own files are not there."""
+"""Published tables without the files of their runs."""
 
 from pathlib import Path
 

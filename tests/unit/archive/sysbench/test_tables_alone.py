@@ -1,4 +1,4 @@
-"""Files that are made of others are read where these are not there: they say less."""
+"""Derived files are read if their sources are missing."""
 
 from __future__ import annotations
 

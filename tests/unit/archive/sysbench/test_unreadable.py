@@ -1,4 +1,4 @@
-"""A file that cannot be read, or must not be, is one line, and the rest is imported."""
+"""An unreadable or unsafe file is one line; the rest is imported."""
 
 from __future__ import annotations
 

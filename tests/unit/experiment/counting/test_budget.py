@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import pytest
 
-from slowdust.experiment.engine.loop import OpenExperiment
 from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes import callgrind_slices
 from slowdust.experiment.passes.callgrind_counts import REPEATS
@@ -46,7 +45,7 @@ def procedure_of(
             record.measured.uses = {"server": {"cpu_user_s": 10 * seconds}}
             step.slices.append(record)
     manifest = SimpleNamespace(contenders=[])
-    experiment = SimpleNamespace(
+    experiment: Any = SimpleNamespace(
         spec=SPEC,
         contenders=SimpleNamespace(running=lambda: NAMES),
         journal=SimpleNamespace(steps=steps, counts=[], manifest=manifest),
@@ -54,7 +53,7 @@ def procedure_of(
         announced=None,
     )
     monkeypatch.setattr(callgrind_slices, "usable_cpus", lambda: [0, 1])
-    return SliceCounts(cast("OpenExperiment", experiment))
+    return SliceCounts(experiment)
 
 
 def step_of(procedure: SliceCounts, name: str) -> PlannedStep:

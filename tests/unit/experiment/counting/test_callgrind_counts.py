@@ -6,18 +6,14 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from slowdust.errors import SlowdustError
-from slowdust.experiment.contender import RunningContender
-from slowdust.experiment.contenders import Contenders
-from slowdust.experiment.driver.process import Driver, TargetError
+from slowdust.experiment.driver.process import TargetError
 from slowdust.experiment.driver.protocol import Failed
 from slowdust.experiment.engine.loop import measure
-from slowdust.experiment.live import PlainView
 from slowdust.experiment.passes.callgrind_slices import SliceCounts
 from slowdust.experiment.passes.slices import make_slice_method
 from slowdust.experiment.passes.work_counts import MOST_STARTS, STARTS, counted_steps
@@ -27,7 +23,7 @@ from slowdust.store.folder import Folder
 from slowdust.store.manifest import Counting, LeftOut
 from slowdust.store.measured import Measured
 from slowdust.store.slice import Place, Slice
-from tests.unit.simulated_servers import Machine, simulated, simulated_contender
+from tests.unit.simulated_servers import Machine, simulated, simulated_contenders
 
 TESTS = ("point-query", "delete", "insert")
 BASE, OTHER = NAMES = ("sqlite@3.17.0", "sqlite@3.26.0")
@@ -209,15 +205,13 @@ def test_without_the_base_nothing_is_counted(tmp_path: Path) -> None:
 def test_a_failure_outside_of_the_servers_is_a_warning_too(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    contenders = Contenders([], cast("Driver", None), tmp_path, PlainView())
-    server = simulated_contender(machine_of(), BASE, tmp_path)
-    contenders.all = cast("list[RunningContender]", [server])
+    contenders = simulated_contenders(machine_of(), tmp_path)
     warnings: list[str] = []
     contenders.on_warning(warnings.append)
     with contenders.observing("sampling the functions"):
         raise SlowdustError("perf is gone")
     assert warnings == snapshot
-    assert server.failed is None
+    assert contenders.running() == contenders.all
 
 
 @pytest.mark.parametrize(("failed", "counted"), [(9, ["insert"]), (10, []), (1000, [])])

@@ -1,4 +1,4 @@
-"""The choice of how work is counted, with programs that stand for perf, valgrind and cc."""
+"""The choice of counting, with fake perf, valgrind and cc."""
 
 from __future__ import annotations
 

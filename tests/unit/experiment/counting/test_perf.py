@@ -1,4 +1,4 @@
-"""The processor's counters: their groups, and what perf prints of them on other machines."""
+"""The processor's counters: their groups, and perf's output on other machines."""
 
 from __future__ import annotations
 

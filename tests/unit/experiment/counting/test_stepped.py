@@ -1,4 +1,4 @@
-"""The windows of long steps, on a server that only pretends to be under callgrind."""
+"""The windows of long steps, on a simulated server under callgrind."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -114,23 +114,22 @@ def procedure_and_server(driver: PretendedDriver) -> tuple[StepCounts, CountedSe
     assert isinstance(benchmark, StepBenchmark)
     workload = benchmark.workload([Server(200, 1 << 30)])
     contenders = SimpleNamespace(maintain=lambda *of: None)
-    experiment = SimpleNamespace(
+    experiment: Any = SimpleNamespace(
         spec=spec, contenders=contenders, journal=None, view=None, announced=None
     )
     nothing = SimpleNamespace(
         after_load=lambda *of: [], after_writes=lambda *of: [], after_step=lambda *of: []
     )
-    contender = SimpleNamespace(
+    contender: Any = SimpleNamespace(
         name="postgres@17.6",
         target=None,
         family=nothing,
         server=SimpleNamespace(site=None),
         refuse_fatal_errors=lambda errors, of_what: None,
     )
-    procedure = StepCounts(cast("Any", experiment), workload)
-    server = CountedServer(
-        cast("Any", contender), cast("Any", driver), cast("Any", PretendedCallgrind(driver)), 1
-    )
+    procedure = StepCounts(experiment, workload)
+    pretended: tuple[Any, Any] = (driver, PretendedCallgrind(driver))
+    server = CountedServer(contender, *pretended, 1)
     return procedure, server
 
 
@@ -167,7 +166,8 @@ class Counting(Pass[CountedTest]):
 
 def passed(driver: PretendedDriver, *chosen: str) -> Counting:
     counting = Counting(driver, chosen)
-    measure(cast("Any", SimpleNamespace(clock=MACHINE, timed=0.0)), [counting])
+    experiment: Any = SimpleNamespace(clock=MACHINE, timed=0.0)
+    measure(experiment, [counting])
     return counting
 
 

@@ -1,4 +1,4 @@
-"""A directory of locks of each test's own."""
+"""A directory of locks for each test."""
 
 from __future__ import annotations
 

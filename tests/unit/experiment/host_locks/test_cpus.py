@@ -1,4 +1,4 @@
-"""Lists of CPUs, which may be used, and keeping to them."""
+"""Lists of CPUs, usable CPUs, and pinning."""
 
 from __future__ import annotations
 

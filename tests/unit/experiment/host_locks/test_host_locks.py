@@ -1,4 +1,4 @@
-"""The claim of an experiment: what it claims, and how it waits."""
+"""The locks of an experiment, and waiting for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waits of one window, from what the server answered."""
+"""Waits of one window, from the server's answers."""
 
 from types import SimpleNamespace
 from typing import Any, Literal

@@ -1,4 +1,4 @@
-"""Direct measurements that contradict a change, and those that do not."""
+"""Direct measurements that contradict a change, and others that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The experiments of a search, and what it learns from them."""
+"""The experiments of a search and their results."""
 
 from __future__ import annotations
 

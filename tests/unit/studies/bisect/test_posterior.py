@@ -1,4 +1,4 @@
-"""The posterior of where a test changed."""
+"""The posterior of the place of a change."""
 
 from __future__ import annotations
 

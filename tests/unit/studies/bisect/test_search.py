@@ -113,7 +113,7 @@ def test_a_change_that_its_direct_measurements_contradict_is_not_reported(
     (sentence,) = [each for each in certainty(outcome) if "c7" in each]
     assert sentence.startswith("c7 ")
     assert "11% slower, 1.1" in sentence
-    assert " c6: " in sentence
+    assert " c6 " in sentence
     assert ("6.8% less work" in sentence) == (work is not None)
 
 
@@ -135,8 +135,7 @@ def test_the_progress_names_the_changes_that_are_known_so_far(snapshot: Snapshot
     laboratory = SimulatedLaboratory(costs_with({7: 0.1, 12: -0.3}, 17), EXACT, extends=False)
     record = record_of(17, metric="work", margin=0.01)
     run_search(record, laboratory, said.append)
-    assert said[0] == "step 1: measuring c0, c4, c8, c12, c16"
-    assert said[1:2] + said[-3:] == snapshot
+    assert said[:2] + said[-3:] == snapshot
 
 
 def test_a_range_without_a_change_has_none() -> None:

@@ -1,4 +1,4 @@
-"""Watches whose truth is known, with nights that are drawn at random."""
+"""Watches whose truth is known, with random nights."""
 
 from __future__ import annotations
 

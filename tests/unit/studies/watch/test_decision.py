@@ -1,4 +1,4 @@
-"""The statistics find the change of a level where it is, and no other."""
+"""The statistics find a change of a level at its place, and no other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The units and the workflow of docs/watch.md are what systemd and GitHub read."""
+"""systemd and GitHub can read the units and the workflow in docs/watch.md."""
 
 from __future__ import annotations
 

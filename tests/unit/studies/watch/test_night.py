@@ -1,4 +1,4 @@
-"""A watch goes from night to night: what is new, what is raised once, and what goes away."""
+"""A watch from night to night: new changes, open alarms and closed ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of webhooks: plain http needs consent, and no message has an address."""
+"""Addresses of webhooks: plain http needs consent, and messages have no addresses."""
 
 from __future__ import annotations
 
