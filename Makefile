@@ -68,6 +68,7 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.lint.docstrings src bench tests
+	$(BIN)/python -m tests.lint.voice src driver bench tests examples docs $(wildcard *.md)
 	$(BIN)/hadolint Containerfile
 	cargo fmt --check
 	cargo clippy --quiet --all-targets --locked -- -D warnings

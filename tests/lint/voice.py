@@ -19,9 +19,9 @@ from pathlib import Path
 
 AVOIDED = {
     r"beside": "compared with, next to, together with, concurrently with",
-    r"behind": "after; for what a program hides: in",
+    r"(?<!falls )(?<!fallen )behind": "after; for what a program hides: in",
     r"beneath": "under, below",
-    r"apart(?! from)": "separate; tell apart: distinguish",
+    r"(?<!\d s )apart(?! from)": "separate; tell apart: distinguish",
     r"so many|so much|as (?:long|much|many) again": "repeat the value, or name it",
     r"nobody|somebody|whoever|whatever": "name the person or the program",
     r"that of|those of|the ones of": "repeat the noun",
@@ -40,8 +40,8 @@ AVOIDED = {
     r"\A(?:What|Who|Whoever) (?!.*\?)": "name the thing by a noun",
 }  # fmt: skip
 """Regular expression of words -> better ones."""
-_WORDS = re.compile(r"[A-Za-z][a-z]+ [a-z]+")
-"""A text has at least two words; a name or a key does not."""
+_WORDS = re.compile(r"[A-Za-z][a-z]+ [a-z]+ [a-z]+")
+"""A text has at least three words; a name, a key or a stored value does not."""
 
 
 def offences(text: str, avoided: dict[str, str] = AVOIDED) -> Iterator[tuple[int, str, str]]:
@@ -108,7 +108,10 @@ def main(arguments: Sequence[str]) -> int:
     for argument in map(Path, arguments):
         suffixes = (".py", ".rs", ".md", ".tsv", ".toml", ".html")
         paths = sorted(argument.rglob("*")) if argument.is_dir() else [argument]
-        for path in (path for path in paths if path.suffix in suffixes and path.is_file()):
+        for path in paths:
+            # Stored experiments have names of earlier versions.
+            if path.suffix not in suffixes or "stored" in path.parts or path.is_dir():
+                continue
             for line, text in texts(path):
                 for start, words, better in offences(text):
                     next(found)
