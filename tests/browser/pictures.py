@@ -54,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _take(chrome, page, chosen.to / "page.png", height=900)
             _take(chrome, page, chosen.to / "page-narrow.png", width=_NARROW, height=900)
             _take(chrome, page, chosen.to / "page-dark.png", height=900, scheme="dark")
-            _take(chrome, shell, chosen.to / "terminal.png", width=900, height=1040)
+            _take(chrome, shell, chosen.to / "terminal.png", width=900, height=860)
             _take(chrome, directory / "site/index.html", chosen.to / "site.png")
             for diff in sorted((directory / "site/diff").rglob("*.html"), reverse=True)[:1]:
                 _take(chrome, diff, chosen.to / "diff.png")

@@ -5,8 +5,8 @@ comparison of the two, and not from two ratios to an old release.
 
 If all steps of a group of tests have a verdict on time, time determines the release that cost the
 group the most. If a step is unsure in time, work is used for the whole group, provided that the
-whole and all its steps were counted, or that time is sure of no step and work is sure of one. So a
-sentence never mixes two kinds of evidence.
+whole and all its steps were counted, or that no step has a verdict on time and one has a verdict
+on work. So a sentence never mixes two kinds of evidence.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ class GroupBlame(msgspec.Struct, kw_only=True, omit_defaults=True):
     clients: int
     tests: list[str]
     evidence: RatioKind
-    """`time`; or `work`, if time is unsure of a step and work was counted of all steps, or is sure
-    of a step while time is sure of none."""
+    """`time`; or `work`, if a step has no verdict on time and work was counted for all steps, or
+    if steps have verdicts on work and none on time."""
     unsure: list[str] = []
     """The releases whose effect on time is unsure."""
     uncounted: list[str] = []
@@ -278,7 +278,7 @@ def _work(work: PointWork) -> StepRatio:
 
 
 SINGLE = DEFAULT_BANDS.change
-"""Least change for single runs, which have no verdicts."""
+"""Smallest change for single runs, which have no verdicts."""
 
 
 def group_blames(steps: Sequence[Step], whole: Step) -> list[GroupBlame]:

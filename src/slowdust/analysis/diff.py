@@ -1,4 +1,4 @@
-"""Changes between two experiments: verdicts, ratios and conditions, also in words.
+"""Changes between two experiments: verdicts, ratios and conditions, with sentences.
 
 `slowdust diff --json` writes a `Diff`.
 """
@@ -450,7 +450,7 @@ def _changed(
 
 
 _MOST_NAMED = 8
-"""Most changed tests with a sentence of their own."""
+"""Maximum number of changed tests with a sentence of their own."""
 
 
 def summarise_diff(diff: Diff) -> list[str]:

@@ -50,8 +50,8 @@ WRITE_RESTARTS = replace(READ_RESTARTS, scale=0.003)
 background work."""
 _READS = (Group.POINT, Group.RANGE, Group.AGGREGATION, Group.NEAREST, Group.FILTERED)
 _AS_LARGE = 40.0
-"""Least ratio of a difference to half the spread of its first two starts that needs no third start.
-If a restart moves a test by far more than it differs, this ratio has a Cauchy distribution:
+"""Smallest ratio of a difference to half the spread of its first two starts that needs no third
+start. If a restart moves a test by far more than it differs, this ratio has a Cauchy distribution:
 chance makes it that large in 2 / (40 pi) = 1.6%."""
 Counts = Mapping[Step, Mapping[str, Sequence[Count]]]
 """Step -> contender -> its counts."""

@@ -39,7 +39,7 @@ server CPU, server CPU of slices that separate user from system mode, user CPU o
 CPU."""
 _CLIENT = ("cpu_user_s", "cpu_system_s")
 GOOD_PART = 0.25
-"""Least share of the change for a part to be named."""
+"""Smallest share of the change for a part to be named."""
 _TOLERANCE = 0.02
 """Largest excess of CPU times over the time per operation, as a share of it, that is a measurement
 error. With more, threads of the server must have worked concurrently with the session."""

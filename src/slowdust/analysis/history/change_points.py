@@ -60,9 +60,9 @@ FALSE_ALARM = 0.05
 FEWEST_WITHOUT_INTERVALS = 6
 """Fewest versions from whose scatter the noise of single runs is estimated."""
 LEAST_SCATTER = 0.01
-"""Least noise of a single run, in ln rqps, however small the scatter."""
+"""Smallest noise of a single run, in ln rqps, however small the scatter."""
 _TRUE_STEP = 3.0
-"""Least difference of neighbouring versions, in standard deviations, that is not noise."""
+"""Smallest difference of neighbouring versions, in standard deviations, that is not noise."""
 _MEDIAN_OF_NORMAL = 0.6745
 """Median of a normal variable's size, in standard deviations."""
 _MISSED = 1.05

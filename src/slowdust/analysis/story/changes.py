@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from slowdust.analysis.model import Report, Result, Work
-from slowdust.analysis.story.reasons import NO_CAUSE, exact_reason, reason_in_words
+from slowdust.analysis.story.reasons import NO_CAUSE, TOGETHER, exact_reason, reason_in_words
 from slowdust.benchmarks import measured_in_steps
 from slowdust.ratios import Verdict, bounded_speed, bounded_work, change, ratio
 from slowdust.stats.blocks import Step
@@ -48,8 +48,8 @@ class Changes:
     are_all_named: bool = True
 
     def named(self) -> set[tuple[Step, str]]:
-        """Return the step and the contender of each result that a line is about."""
-        lines = (*self.slower, *self.faster, *self.work)
+        """Return the step and the contender of each result that is slower or faster in a line."""
+        lines = (*self.slower, *self.faster)
         return {(Step.of(each), each.contender) for line in lines for each in line.results}
 
 
@@ -135,7 +135,7 @@ def _reason(result: Result, base: Result) -> str:
         stalls = f"stalls {whose}(typical slices: rqps {ratio(typical)})"
         return "; ".join(filter(None, (stalls, exact)))
     words = result.explanation.words if result.explanation else ""
-    clause = (words or reason_in_words(result, base)).partition("; ")[0]
+    clause = (words or reason_in_words(result, base)).partition("; ")[0].replace(TOGETHER, "")
     if not clause.endswith(NO_CAUSE):
         return clause
     return f"{clause.partition(', ')[0]}, no proven cause"

@@ -102,6 +102,7 @@ _KINDS: Mapping[EvidenceKind, str] = {
 """Kinds of evidence in a sentence about several tests."""
 NO_CAUSE = "which proves no cause on a shared machine"
 """The end of a reason that is CPU time alone."""
+TOGETHER = " (server CPU and waiting together)"
 SAME_PLAN = "; the plan is unchanged"
 _BY_PLAN: frozenset[EvidenceKind] = frozenset(("rows", "pages"))
 """Kinds that usually come from another plan."""
@@ -327,7 +328,7 @@ def _clause(part: Part, result: Result, functions: FunctionChanges | None) -> st
         return f"it waits {_more_us(part)} per {unit}"
     if not part.base_us or part.us is None:
         return f"{CPU_TIMES[part.name]} per {unit} {'grew' if part.change > 0 else 'shrank'}"
-    together = " (server CPU and waiting together)" if part.name == "server" else ""
+    together = TOGETHER if part.name == "server" else ""
     return f"{CPU_TIMES[part.name]} per {unit}{together} is {change(part.us / part.base_us)}"
 
 

@@ -112,12 +112,12 @@ def tests(
     rows: list[Cells] = []
     for step, found in steps.items():
         base = found.get(base_name)
-        instructions = None if base is None or base.work is None else base.work.instructions
+        counts = None if base is None or base.work is None else base.work.instructions
         rows.append(
             [
                 *(step.test, str(step.clients)),
                 ABSENT if base is None else _rate(base, has_unit=unit is None),
-                *([or_absent(instructions, rate)] if with_work else []),
+                *([or_absent(counts, rate)] if with_work else []),
                 *(
                     cell
                     for name in others
@@ -132,10 +132,16 @@ def tests(
     levels = Column("clients", media=Medium.ALL if several else Medium.FILE)
     of_base: Heads = [
         Column(names[base_name], unit=unit or ""),
-        *(["instructions/o"] if with_work else []),
+        *([Column("instructions/o", media=Medium.FILE)] if with_work else []),
     ]
-    kinds = ["", " work"] if with_work else [""]
-    heads = [f"{names[name]}{kind}" for name in others for kind in kinds]
+    heads = [
+        head
+        for name in others
+        for head in (
+            Column(names[name]),
+            *([Column(f"{names[name]} work", is_brief=True)] if with_work else []),
+        )
+    ]
     return table(["test", levels, *of_base, *heads], rows, left=1)
 
 
