@@ -127,7 +127,7 @@ def test_running_servers_and_a_build_take_turns(
     assert all(info["round_trip_us"] > 0 for info in facts.values())
     assert facts[postgres.url()]["settings"]["synchronous_commit"] == "off"
     notes = " ".join(report["notes"])
-    assert "one incarnation" in notes
+    assert "one start" in notes
     assert "(SELECT 1, one client, median)" in notes
     places = [json.loads(line)["place"] for line in workplace.slice_lines("three")]
     assert {place["contender"] for place in places[:3]} == names
