@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from slowdust.analysis.work import counts_by_step, judge_work, step_of, undecided_steps
+from slowdust.analysis.work import counts_by_step, judge_work, undecided_steps
 from slowdust.experiment.passes.work_counts import MOST_STARTS, STARTS
+from slowdust.stats.blocks import Step
 from slowdust.stats.verdict import AMOUNTS
 from slowdust.store.count import Count
 from tests.unit.synthetic_counts import CountNoise, synthetic_counts
@@ -143,7 +144,7 @@ def taken(counts: Sequence[Count], most_starts: int) -> list[Count]:
         own += [
             count
             for count in counts
-            if count.place.incarnation == start and step_of(count) in undecided
+            if count.place.incarnation == start and Step.of(count.place) in undecided
         ]
     return own
 

@@ -71,7 +71,7 @@ class Account:
         """Create a file that only the account (and root) can read and write.
 
         The parent directory must not belong to the account, which could replace a part of the path.
-        Raises OSError if the path exists, also as a link, or the file cannot be written.
+        Raises OSError if the path exists, even as a link, or the file cannot be written.
         """
         new = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(path, new, 0o600), "wb") as file:

@@ -250,8 +250,8 @@ def _syntax_error(path: Path, text: str, message: str) -> str:
 _ENDING = re.compile(r"(?:[\]}]|\"\"\"|\'\'\')\s*$")
 """End of the last line of a multi-line statement."""
 _LONGEST = 200
-"""Maximum number of lines of a list whose items get their own lines in errors, and of a statement
-that may end before a comment: longer ones often have a `#` within."""
+"""Maximum number of lines of a list whose items are located by line in errors, and of a statement
+that a comment may follow: longer ones often contain a `#`."""
 _KeyPath = Sequence[str | int]
 """Keys and indices of a value: ('contenders', 1, 'name')."""
 

@@ -22,7 +22,7 @@ Basis = Literal["typical", "all time"]
 """The ratio that the verdict is based on: the typical block, or the totals."""
 
 MULTIPLE = 1.5
-"""Least factor that is printed as a factor and not as a percentage."""
+"""Smallest factor that is printed as a factor and not as a percentage."""
 _TINY = 0.095
 """Ratios below this are printed with significant digits: fixed decimals would lose them."""
 _ROUNDING_ERROR = 1e-9

@@ -112,7 +112,7 @@ def parse_size(text: str) -> int:
 
 
 def parse_percentage(text: str) -> float:
-    """Return a percentage as a share of 1: `3%` and `3` are 0.03.
+    """Return a percentage as a fraction: `3%` and `3` are 0.03.
 
     A number below 1 needs the percent sign, because 0.03 may be meant as a share. Raises ValueError
     if the text is not a percentage, or is ambiguous.

@@ -254,7 +254,7 @@ def signed_amount(value: float) -> str:
 
 
 def share(part: float) -> str:
-    """Return a part of 1 in percent: '41%', '0.3%', '-12%'."""
+    """Return a fraction as a percentage: '41%', '0.3%', '-12%'."""
     return f"{part:.0%}" if abs(part) >= 0.01 else f"{part:.1%}"
 
 

@@ -81,7 +81,7 @@ def test_slices_begin_at_given_positions(target: Target, driver: Driver) -> None
         ran = driver.expect("ran", "run", session=main, stop=stop, begin=[done])
         assert (ran["positions"], ran["operations"]) == ([done + 3], 3), "the same ones again"
     event = driver.expect("error", "run", session=beside, stop={"seconds": 0.1}, begin=[1])
-    assert "begins" in event["message"]
+    assert "begin" in event["message"]
 
 
 def test_background_sessions_have_to_be_open_and_distinct(target: Target, driver: Driver) -> None:
@@ -98,5 +98,5 @@ def test_background_sessions_have_to_be_open_and_distinct(target: Target, driver
     event = driver.expect(
         "error", "run", session=main, stop=stop, beside=[{"session": other, "positions": [1, 2]}]
     )
-    assert "ends" in event["message"]
+    assert "end" in event["message"]
     assert driver.run(main)["operations"] > 0, "the sessions are as good as before"

@@ -36,7 +36,7 @@ def test_a_killed_night_resumes_and_nothing_is_counted_twice(workplace: Workplac
     wait_until(lambda: len(workplace.slice_lines(NIGHT)) >= 4, "four slices are on disk")
     process.send_signal(signal.SIGSTOP)
     refused = workplace.errors("watch", "watch.toml", expect=2)
-    assert "a watch named 'nightly' is running" in refused
+    assert "'nightly'" in refused
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     kept = workplace.slice_lines(NIGHT)[:4]

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-/// Most statements that the inserter may be ahead.
+/// Maximum lead of the inserter, in statements.
 const LEAD: u64 = 4;
 
 /// The amount of work that justifies waking a waiting thread.

@@ -54,7 +54,7 @@ pub struct Load {
     pub tables: u32,
     pub rows: u32,
     pub seed: u64,
-    /// Most concurrent connections.
+    /// Maximum concurrent connections.
     pub parallel: u32,
     /// The tables, if the benchmark is described by commands.
     #[serde(default)]
@@ -112,7 +112,7 @@ pub struct Open {
 pub struct Explain {
     pub id: u64,
     pub session: String,
-    /// Most operations to execute, and roll back, to count their work.
+    /// Maximum number of operations to execute, and roll back, to count their work.
     #[serde(default)]
     pub operations: u64,
 }
@@ -195,7 +195,7 @@ pub struct Sql {
     pub id: u64,
     pub target: Target,
     pub statements: Vec<String>,
-    /// Most concurrent connections.
+    /// Maximum concurrent connections.
     pub parallel: u32,
 }
 

@@ -133,7 +133,7 @@ struct Reader {
     snapshots: Arc<Mutex<Vec<Snapshot>>>,
 }
 
-/// The running part of an operation.
+/// The part of an operation that is in progress.
 enum Phase {
     /// Everything before its last call, which is this one.
     Beginning(Call),

@@ -23,7 +23,7 @@ use crate::workload::{self, Shape, Test, TestRequest};
 /// finds several replies at a wake-up costs less than switches between many threads.
 const OWN_THREADS_PER_CORE: usize = 3;
 
-/// Most characters of a statement in a message.
+/// Maximum number of characters of a statement in a message.
 const SHOWN: usize = 100;
 
 pub struct Session {

@@ -50,7 +50,7 @@ pub struct ConnectionResult {
     pub operations: u64,
     /// The step's own time at its last completion, which may have been in an earlier chunk.
     pub last_completion: Nanosecond,
-    /// Whether its work is at its end.
+    /// Whether its work is finished.
     pub over: bool,
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Connection, Failure};
 
-/// Most parameters of a statement: Postgres counts them with 16 bits, and its libraries use 15 of
-/// them.
+/// Maximum number of parameters of a statement: Postgres counts them with 16 bits, and its
+/// libraries use 15 of them.
 pub const MOST_PARAMETERS: usize = i16::MAX as usize;
 
 /// The properties of a DBMS that matter when SQL is written. No method is called during a

@@ -401,7 +401,7 @@ impl BulkLoad for Inserts<'_> {
             .map_or(Ok(()), |error| Err(Failure::Server(error)))
     }
 
-    /// Commit. Nothing is sent: the bytes are the bytes of the texts.
+    /// Commit. Nothing is sent: the returned bytes are the length of the statements' texts.
     fn finish(self: Box<Self>) -> Result<u64, Failure> {
         self.connection.query("COMMIT")?;
         Ok(self.bytes)

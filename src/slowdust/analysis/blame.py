@@ -5,8 +5,8 @@ comparison of the two, and not from two ratios to an old release.
 
 If all steps of a group of tests have a verdict on time, time determines the release that cost the
 group the most. If a step is unsure in time, work is used for the whole group, provided that the
-whole and all its steps were counted, or that time is sure of no step and work is sure of one. So a
-sentence never mixes two kinds of evidence.
+whole and all its steps were counted, or that no step has a verdict on time and one has a verdict
+on work. So a sentence never mixes two kinds of evidence.
 """
 
 from __future__ import annotations
@@ -97,6 +97,11 @@ class Step(msgspec.Struct, kw_only=True, omit_defaults=True):
         """'10.23 to 12.22'."""
         return f"{self.before} to {self.after}"
 
+    def change_of(self, group: Part) -> Part | None:
+        """Return the change of a group in this step."""
+        wanted = group.name, group.clients
+        return next((part for part in self.groups if (part.name, part.clients) == wanted), None)
+
 
 class Extreme(msgspec.Struct, kw_only=True):
     """The step with the largest significant cost, or gain, of a group."""
@@ -118,8 +123,8 @@ class GroupBlame(msgspec.Struct, kw_only=True, omit_defaults=True):
     clients: int
     tests: list[str]
     evidence: RatioKind
-    """`time`; or `work`, if time is unsure of a step and work was counted of all steps, or is sure
-    of a step while time is sure of none."""
+    """`time`; or `work`, if a step has no verdict on time and work was counted for all steps, or
+    if steps have verdicts on work and none on time."""
     unsure: list[str] = []
     """The releases whose effect on time is unsure."""
     uncounted: list[str] = []
@@ -273,7 +278,7 @@ def _work(work: PointWork) -> StepRatio:
 
 
 SINGLE = DEFAULT_BANDS.change
-"""Least change for single runs, which have no verdicts."""
+"""Smallest change for single runs, which have no verdicts."""
 
 
 def group_blames(steps: Sequence[Step], whole: Step) -> list[GroupBlame]:
@@ -283,7 +288,7 @@ def group_blames(steps: Sequence[Step], whole: Step) -> list[GroupBlame]:
 
 
 def _group_blame(group: Part, steps: Sequence[Step], whole: Step, *, several: bool) -> GroupBlame:
-    parts = [_part_of(group, step) for step in steps]
+    parts = [step.change_of(group) for step in steps]
     unsure = [
         step.after
         for step, part in zip(steps, parts, strict=True)
@@ -321,11 +326,6 @@ def _group_blame(group: Part, steps: Sequence[Step], whole: Step, *, several: bo
     return blame
 
 
-def _part_of(group: Part, step: Step) -> Part | None:
-    wanted = group.name, group.clients
-    return next((part for part in step.groups if (part.name, part.clients) == wanted), None)
-
-
 def _names_one(group: Part, steps: Sequence[Step], evidence: RatioKind) -> bool:
     """Return whether there is a step that significantly changed a group."""
     return any(_extreme(group, steps, evidence, side) for side in DIFFERENT)
@@ -340,7 +340,7 @@ def _extreme(
     sure = [
         (step, part)
         for step in steps
-        if (part := _part_of(group, step)) is not None
+        if (part := step.change_of(group)) is not None
         and (ratio := part.by(evidence)) is not None
         and is_sure(ratio.ratio, size(part), verdict)
     ]

@@ -1,4 +1,4 @@
-"""Changes between two experiments: verdicts, ratios and conditions, also in words.
+"""Changes between two experiments: verdicts, ratios and conditions, with sentences.
 
 `slowdust diff --json` writes a `Diff`.
 """
@@ -18,7 +18,7 @@ from slowdust.analysis.history.lines import hosts_in_words, normalised_fact
 from slowdust.analysis.model import Report, Result
 from slowdust.analysis.results.contenders import describe_method
 from slowdust.analysis.stored import Stored
-from slowdust.analysis.work import WORK_MARGIN, counts_by_step, judge_work, place_of
+from slowdust.analysis.work import WORK_MARGIN, counts_by_step, find_timed_step, judge_work
 from slowdust.errors import UsageError
 from slowdust.ratios import (
     Amount,
@@ -282,7 +282,7 @@ def _judged_work(stored: Stored, report: Report) -> Iterator[tuple[tuple[Step, s
         stored.manifest.workload,
         hosts_of(stored.manifest),
     ):
-        place = place_of(judgement.estimate.step, timed)
+        place = find_timed_step(judgement.estimate.step, timed)
         if place is not None:
             yield (place, judgement.estimate.contender), judgement
 
@@ -450,7 +450,7 @@ def _changed(
 
 
 _MOST_NAMED = 8
-"""Most changed tests with a sentence of their own."""
+"""Maximum number of changed tests with a sentence of their own."""
 
 
 def summarise_diff(diff: Diff) -> list[str]:

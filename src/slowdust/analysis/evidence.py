@@ -46,9 +46,9 @@ _AS_NEAR = 0.5
 """Share of the best nearness, likewise: ten times the pages of an operation that takes 10% longer
 is a worse reason than 10% more instructions."""
 _LEAST = 1.0
-"""Amount of server counters, instructions and system calls that counts as almost nothing."""
+"""Amount of server counters, instructions and system calls that is negligible."""
 _SURELY_LONGER = 3.0
-"""Least ratio of planning times, of a few operations, that is more than noise: a shared machine
+"""Smallest ratio of planning times, of a few operations, that is more than noise: a shared machine
 may be twice as slow from one moment to the next, and equal builds differed by 1.9X."""
 _US_PER_S = 1e6
 _ORDER: Sequence[EvidenceKind] = ("rows", "pages", "planning")
@@ -247,9 +247,9 @@ def _in_order(evidence: Sequence[Evidence], settings: Sequence[Evidence]) -> lis
 
     Main reasons are the amounts that can explain at least half of the change. Those that explain
     most and whose ratio is nearest to the ratio of the times come first; if they are similar, the
-    order of kinds decides. A different plan precedes its possible effects, but not planning. It is
-    the only main reason if no amount explains the change. `settings` are used if there is nothing
-    else.
+    order of kinds decides. A different plan comes first, before its possible effects, unless
+    planning does. It is the only main reason if no amount explains the change. `settings` are used
+    if there is nothing else.
     """
     able = [each for each in evidence if each.explains is not None and each.explains >= ENOUGH]
     most = max((each.explains or 0.0 for each in able), default=0.0)

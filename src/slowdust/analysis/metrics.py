@@ -37,7 +37,7 @@ class Indication:
     words: str
     """The metric in a sentence, before 'per operation': 'context switches'."""
     highest_cost: Microsecond
-    """Most time that one unit of it may cost: a KB of small reads or writes on a slow disk, a
+    """Longest time that a unit can cost: a KB of small reads or writes on a slow disk, a
     switch that wakes another CPU of a virtual machine."""
     moves_with_speed: bool = False
     """Whether it is a time, which moves with the speed of a shared machine as throughput does and

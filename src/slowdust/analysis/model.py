@@ -1094,7 +1094,7 @@ class Report(msgspec.Struct, kw_only=True, omit_defaults=True):
     hosts: list[HostInfo] = []
     """Hosts of a merged experiment (`host` has the facts they share); else empty."""
     host_disagreements: list[HostDisagreement] = []
-    """Hosts whose ratios disagree with the others', over all tests first."""
+    """Hosts whose ratios disagree with the others': first over all tests, then by test."""
     noise: Noise | None = None
     """Noise of an experiment of slices; absent for long steps and imported runs."""
     warnings: list[str] = []

@@ -278,12 +278,12 @@ def _wholes(
 
 
 OTHER_BUILD = 0.1
-"""Least relative difference of work that is evidence: equal builds had 5.5% in short tests."""
+"""Smallest relative difference of work that is evidence: equal builds had 5.5% in short tests."""
 _CONSTANT = 2000.0
-"""Least total amount for a difference: a session and the queries about its work take up to 1,300
+"""Smallest total amount for a difference: a session and the queries about its work take up to 1,300
 rows of MySQL's own tables, for few operations as for many."""
 _FEW = 0.05
-"""Least difference per operation."""
+"""Smallest difference per operation."""
 UNKNOWN_START = "initial state unknown: the server reports no facts about its tables"
 """The note on results whose initial tables could not be compared."""
 

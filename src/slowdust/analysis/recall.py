@@ -263,7 +263,7 @@ def reach(
 LEVELS = (0.90, 0.95, 0.99)
 """Recalls at which contenders are compared."""
 ALIKE = 0.01
-"""Least difference of two recalls for which QPS at one effort are not comparable."""
+"""Smallest difference of two recalls for which QPS at one effort are not comparable."""
 _FEWEST_STARTS = 2
 _SEVERAL_HOSTS = "measured on several hosts: pairs of starts do not show variation between hosts"
 _NOT_COMPARED = "fewer than two starts of the servers measured all efforts on both"

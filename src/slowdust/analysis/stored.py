@@ -228,7 +228,7 @@ def of_group(stored: Stored, wanted: str) -> Stored:
     Profiles are excluded: they are means over all hosts.
 
     Raises:
-        UsageError: the experiment was not merged, or its models with these words are not one.
+        UsageError: the experiment was not merged, or not exactly one CPU model matches.
     """
     manifest = stored.manifest
     groups = list(dict.fromkeys(host.group for host in manifest.hosts))

@@ -1,4 +1,4 @@
-"""Waits of each contender in each step, per operation and compared with the base, also in words.
+"""Waits of each contender in each step, per operation and compared with the base, with sentences.
 
 A difference is reported only if its interval excludes 0. Shares are of kinds of waits, not of
 single events; the event with most of a kind is named with it. If the server reports less than half
@@ -28,7 +28,7 @@ _FEWEST = 3
 MOST_EVENTS = 10
 """Number of events that are listed by name."""
 LEAST_SHARE = 0.001
-"""Least share of an operation's time for an event to be listed by name."""
+"""Smallest share of an operation's time for an event to be listed by name."""
 _US_PER_S = 1e6
 _RUNNING = "running"
 
@@ -317,7 +317,7 @@ def _asleep_us(window: WaitWindow, call: str) -> Microsecond:
 
 
 _NAMED_SHARE = 0.1
-"""Least share of an operation's time, or of its change, for a kind of waits to be named."""
+"""Smallest share of an operation's time, or of its change, for a kind of waits to be named."""
 _MOST_OF_A_KIND = 0.5
 _WHOLE = 1.05
 """Largest sum of shares that can be parts of one whole, allowing for sampling error."""
@@ -328,9 +328,9 @@ _FOR_CLIENT = frozenset(
 )
 """System calls that a session may use to wait for its client."""
 FEWEST_SYNCS = 0.01
-"""Least fsync calls per operation for reporting their time: rarer calls are from the background."""
+"""Fewest fsync calls per operation for reporting their time: rarer ones are from the background."""
 _LEAST_CHANGE_OF_SYNC = 1.1
-"""Least ratio of the times of one fsync that is reported as a change."""
+"""Smallest ratio of the times of one fsync that is reported as a change."""
 _CONTAINED = "Waits reported by the server include the time until the session gets a CPU again."
 _KINDS: Mapping[WaitKind, str] = {
     "lock": "locks",

@@ -50,8 +50,8 @@ WRITE_RESTARTS = replace(READ_RESTARTS, scale=0.003)
 background work."""
 _READS = (Group.POINT, Group.RANGE, Group.AGGREGATION, Group.NEAREST, Group.FILTERED)
 _AS_LARGE = 40.0
-"""Least ratio of a difference to half the spread of its first two starts that needs no third start.
-If a restart moves a test by far more than it differs, this ratio has a Cauchy distribution:
+"""Smallest ratio of a difference to half the spread of its first two starts that needs no third
+start. If a restart moves a test by far more than it differs, this ratio has a Cauchy distribution:
 chance makes it that large in 2 / (40 pi) = 1.6%."""
 Counts = Mapping[Step, Mapping[str, Sequence[Count]]]
 """Step -> contender -> its counts."""
@@ -77,11 +77,7 @@ DISAGREEMENTS: dict[tuple[Verdict, Amount], str] = {
 """Verdicts on time and work that disagree -> meaning."""
 
 
-def step_of(count: Count) -> Step:
-    return Step(count.place.benchmark, count.place.test, count.place.clients)
-
-
-def place_of(step: Step, timed: Iterable[Step]) -> Step | None:
+def find_timed_step(step: Step, timed: Iterable[Step]) -> Step | None:
     """Return the timed step that the counts of `step` belong to; None if its test was not timed.
 
     If that number of clients was not timed, they belong to the fewest clients that were.
@@ -176,13 +172,13 @@ def counts_by_step(counts: Sequence[Count]) -> dict[Step, dict[str, list[Count]]
     sources: dict[Step, Counter[Source]] = defaultdict(Counter)
     costly = [count for count in counts if instructions_per_operation(count) is not None]
     for count in costly:
-        sources[step_of(count)][count.source] += 1
+        sources[Step.of(count.place)][count.source] += 1
     for count in costly:
-        [(usual, _)] = sources[step_of(count)].most_common(1)
+        [(usual, _)] = sources[Step.of(count.place)].most_common(1)
         if count.source == usual:
             place = count.place
             key = place.contender, place.incarnation, place.repeat
-            by_step[step_of(count)][key] = count
+            by_step[Step.of(count.place)][key] = count
     grouped: dict[Step, dict[str, list[Count]]] = {}
     for step, places in by_step.items():
         for (contender, _, _), count in sorted(places.items(), key=lambda item: item[0]):
@@ -300,7 +296,7 @@ def add_work(
     }
     timed = [Step.of(result) for result in results]
     for step, by_contender in by_step.items():
-        place = place_of(step, timed)
+        place = find_timed_step(step, timed)
         for result in results:
             if Step.of(result) != place:
                 continue

@@ -22,7 +22,7 @@ from slowdust.unpacking import MAX_UNPACKED_BYTES, Tree
 
 TWICE = "exists plain and compressed: the plain file is used"
 _MOST_CELLS = 3
-"""Most differing cells of a file that are shown; of more, the number is shown."""
+"""Maximum number of differing cells of a file that are shown; of more, the number is shown."""
 Cell = tuple[str, str, str]
 """A cell's place, its content, and the content according to its source."""
 

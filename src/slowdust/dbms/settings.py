@@ -4,7 +4,7 @@ A configuration is a TOML file: `[settings]` are required, `[optional]` are set 
 version knows them, `[create]` has options for creating a data directory. A value may be a share of
 memory: `{ share = 0.25, min = "128MB", max = "8GB" }`. Contenders that run side by side divide the
 memory equally. `[engines.ENGINE.settings]` and `[engines.ENGINE.optional]` apply only to contenders
-with that storage engine. A file may be `based_on` a shipped configuration, also of another DBMS
+with that storage engine. A file may be `based_on` a shipped configuration, even of another DBMS
 (`mysql/default`), and then contains only the differences.
 """
 

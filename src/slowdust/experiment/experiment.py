@@ -28,7 +28,7 @@ from slowdust.units import Second
 
 PAGE_FILE = "report.html"
 _PER_START: Second = 10.0
-"""Least measuring time that is worth a start of the servers: loading takes about as long."""
+"""Shortest measuring time that is worth a start of the servers: loading takes about as long."""
 
 
 class Lab(Protocol):

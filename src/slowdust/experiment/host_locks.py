@@ -5,7 +5,7 @@ share them, and two that write to one disk share its queue. The second experimen
 fetched before the CPUs are locked, and servers start after that.
 
 A lock is an flock(2) on a file in a directory that all users can write to. The kernel releases it
-when the last process with an open descriptor exits, also after SIGKILL, so the holder recorded in
+when the last process with an open descriptor exits, even after SIGKILL, so the holder recorded in
 the file is read only while the file is locked. A file of another user may be a trap: it is opened
 without following links, it must be a regular file, and its content is checked. An experiment takes
 all its locks or none, under a common lock, so two experiments never wait for each other.

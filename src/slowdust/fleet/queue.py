@@ -50,7 +50,7 @@ class Wanted(msgspec.Struct, kw_only=True, frozen=True):
     """The user's options for a fleet."""
 
     hosts: int | None = None
-    """Most hosts; None for all."""
+    """Maximum number of hosts; None for all."""
     replicate: int = 1
     """Number of hosts that measure each shard."""
     builds: Builds = Builds.PUSH

@@ -19,7 +19,7 @@ from slowdust.experiment.spec.spec import Spec
 from slowdust.units import Second
 
 _MOST_PER_HOST = 10
-"""Most shards per host; each starts and loads its servers."""
+"""Maximum number of shards per host; each starts and loads its servers."""
 _LATER = 1.03
 """Largest acceptable duration with more shards, relative to the shortest: small shards lose less
 with a host, and leave work for hosts that join late."""

@@ -69,7 +69,7 @@ def read_header(text: str) -> Header:
 
 
 def read_totals(text: str) -> dict[str, int]:
-    """Return the total of each event; raise SlowdustError as `read_header`."""
+    """Return the total of each event; raise SlowdustError as `read_header` does."""
     return read_header(text).events
 
 

@@ -14,7 +14,7 @@ from slowdust.text import is_number
 SEPARATOR = ","
 _VALUE, _EVENT, _SHARE = 0, 2, 4
 _WHOLE_WINDOW = 99.5
-"""Least percentage of the window, allowing for rounding, at which a counter ran throughout. For
+"""Smallest percentage of the window, allowing for rounding, at which a counter ran throughout. For
 less, perf scales the count, which makes it an estimate."""
 _HYBRID = re.compile(r"cpu_\w+/([^/]+?)(?::(\w+))?/(\w*)")
 

@@ -48,7 +48,7 @@ SIMULATION = ("--cache-sim=yes", "--branch-sim=yes")
 """Options that simulate branch prediction and this machine's caches."""
 _HEADER_BYTES = 8192
 _MOST_BYTES = 1 << 30
-"""Most bytes of callgrind's output for a thread that are read."""
+"""Maximum number of bytes of callgrind's output for a thread that are read."""
 _LAUNCHING = re.compile(r"launching (/\S+)")
 
 

@@ -195,9 +195,9 @@ _READ_ONLY = 0o10000
 _REMOVE = 0
 """IPC_RMID."""
 _DEEPEST = 3
-"""Most levels between a run's directory and a data directory."""
+"""Maximum number of levels between a run's directory and a data directory."""
 _MOST_BYTES = 1 << 20
-"""Most bytes of a control segment that are read; it has 64 items and a few for each session."""
+"""Maximum bytes read of a control segment, which has 64 items and a few for each session."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.shmat.restype = ctypes.c_void_p

@@ -14,7 +14,7 @@ from slowdust.dbms.family import Site
 from slowdust.errors import SlowdustError
 
 _LONGEST_TAIL = 1 << 22
-"""Most bytes at the end of a log that are read: a server may write any amount."""
+"""Maximum number of bytes at the end of a log that are read: a server may write any amount."""
 _SHELLS_SIGNALS = 128
 """A shell's exit code for a killed program is this plus the signal."""
 LOG_TAIL_LINES = 10

@@ -120,7 +120,7 @@ class WindowUse:
     def take_switches(self, samples: Sequence[float | None]) -> None:
         """Replace missing context switches of the server by the sum of samples.
 
-        They are missing if a process exited and took its own with it. In a window of many seconds
+        They are missing if a process exited: its counter is lost. In a window of many seconds
         some processes always exit: autovacuum's, or parallel workers of an index. The sum of the
         samples lacks only their last second. None is a failed sample.
         """

@@ -18,7 +18,7 @@ _SHORTEST: Second = 0.1
 _MOST_LINES = 5
 _LONGEST_LINE = 300
 _MOST_LOG_BYTES = 1 << 16
-"""Most log bytes read per second; a server that writes more repeats itself."""
+"""Maximum log bytes read per second; a server that writes more repeats its messages."""
 
 
 class _Readings(NamedTuple):

@@ -139,18 +139,12 @@ def _columns(line: LineBlame) -> list[tuple[Part, RatioKind]]:
         (group, kind)
         for group in line.whole.groups
         for kind in KINDS
-        if any((part := _part_of(group, row)) and part.by(kind) for row in rows)
+        if any((part := row.change_of(group)) and part.by(kind) for row in rows)
     ]
 
 
-def _part_of(group: Part, step: Step) -> Part | None:
-    """Return the change of a group in a step."""
-    wanted = group.name, group.clients
-    return next((part for part in step.groups if (part.name, part.clients) == wanted), None)
-
-
 def _ratio_at(group: Part, step: Step, kind: RatioKind) -> StepRatio | None:
-    part = _part_of(group, step)
+    part = step.change_of(group)
     return None if part is None else part.by(kind)
 
 
@@ -209,7 +203,7 @@ def _charts(line: LineBlame) -> list[Chart]:
 
 def _bars(line: LineBlame, whole: Part, evidence: RatioKind) -> list[Bar]:
     """Return the steps of a group, each from the end of the step before it, and the whole."""
-    steps = [(step.label, _part_of(whole, step)) for step in line.steps]
+    steps = [(step.label, step.change_of(whole)) for step in line.steps]
     changes = [0.0 if part is None else part.cost(evidence) or 0.0 for _, part in steps]
     starts = accumulate(changes, initial=0.0)
     begun = [(*step, start) for step, start in zip(steps, starts, strict=False)]

@@ -276,7 +276,7 @@ class Table(Block):
     """Whether a terminal omits the last columns if it has no room for them."""
 
     def shown(self, medium: Medium) -> Table:
-        """Return it with the columns and rows of a medium."""
+        """Return the table with only the columns and rows for a medium."""
         places = [place for place, each in enumerate(self.columns) if medium in each.media]
         rows = [row for row in self.rows if medium in row.media]
         if len(places) == len(self.columns):

@@ -17,7 +17,7 @@ def render(report: Report, _slices: Sequence[Slice] = (), _profiles: Sequence[Pr
     """Return a suite of test cases: slower is a failure, unsure and not compared are skipped.
 
     A test that fails on the contender is an error.
-    The class of a case is its contender, its time what was measured of it.
+    The class of a case is its contender; its time is the time spent measuring it.
     """
     compared = [result for result in report.results if result.contender != report.base]
     failures = sum(result.verdict == "slower" for result in compared)

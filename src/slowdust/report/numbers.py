@@ -68,7 +68,7 @@ def interval(low: float, high: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share of 1 as a percentage: a decimal below 10% unless it is zero."""
+    """Return a fraction as a percentage: a decimal below 10% unless it is zero."""
     return f"{share * 100:.0f}%" if share >= 0.1 else f"{share * 100:.1f}".removesuffix(".0") + "%"
 
 

@@ -140,7 +140,7 @@ def renamed(report: Report) -> Report:
 
 
 def with_names(content: _Content, names: Mapping[str, str]) -> _Content:
-    """Return content with the names of contenders for readers, also as keys."""
+    """Return content with the names of contenders for readers, including those used as keys."""
     if all(name == shown for name, shown in names.items()):
         return content
     return mapped(content, lambda word: names.get(word, word))

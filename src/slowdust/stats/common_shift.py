@@ -22,7 +22,7 @@ FEWEST_TESTS = 4
 SURE = 0.99
 """Confidence of a common shift, over all restarts together."""
 LIKE_MINDED = 0.9
-"""Least share of the tests that moved in the same direction."""
+"""Smallest share of the tests that moved in the same direction."""
 CHANCE = 0.05
 """Probability that chance alone names any host of an experiment as an outlier in single tests."""
 

@@ -54,8 +54,8 @@ from slowdust.stats.relative import AllTime, Estimate, HostRatio, Relative, rela
 from slowdust.units import known
 
 STEP_NOISE = 0.001
-"""Least noise of a pair of long steps: the clock, the last statement and whole seconds of a load.
-All other noise is part of tau."""
+"""Smallest noise of a pair of long steps: the clock, the last statement and whole seconds of a
+load. All other noise is part of tau."""
 KNOWN = 1e6
 """Degrees of freedom of a known variance."""
 DISAGREEMENT = 0.9

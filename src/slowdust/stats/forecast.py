@@ -13,14 +13,14 @@ from slowdust.stats.verdict import DIFFERENT, FALSE_DISCOVERIES, Judgement
 FACTORS = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0, 15.0, 20.0)
 """Multiples of the budget that a forecast chooses from."""
 CHANCE = 2 / 3
-"""Least chance of a verdict at the forecast multiple."""
+"""Smallest chance of a verdict at the forecast multiple."""
 USUAL_DIFFERENCE = 0.05
 """Standard deviation, in ln, of the differences expected before measuring."""
 
 _NORMAL = NormalDist()
 _REACH = _NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
 _LEAST_LEVEL = 1e-12
-"""Least p-value that can be required: below it the normal quantile would not be finite."""
+"""Smallest p-value that can be required: below it the normal quantile would not be finite."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ FEWEST_FREE = 3.0
 HALF_AN_OPERATION = 0.5
 """Amount used instead of 0 if the jackknife deletes all operations."""
 SMALLEST_VARIANCE = 1e-12
-"""Least variance of a location (a millionth of its value, squared), for input without noise."""
+"""Smallest variance of a location (a millionth of its value, squared), for input without noise."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from slowdust.stats.location import FloatArray
 _SMALLEST_WEIGHT = 1e-7
 """Components whose weight is below this in all cells are dropped."""
 _STEPS = 30
-"""Most steps of the quantile search."""
+"""Maximum number of steps of the quantile search."""
 _PRECISION = 1e-5
 """Relative error of the tail probability at which the quantile search stops."""
 

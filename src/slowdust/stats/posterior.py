@@ -27,7 +27,7 @@ class Expectation:
     prior_freedom: float
     """Degrees of freedom of that prior; fewer make a far larger tau more likely."""
     borrowed_freedom: float
-    """Most degrees of freedom about tau that may come from other steps and contenders."""
+    """Maximum degrees of freedom about tau that may come from other steps and contenders."""
     outsider_share: float
     """Prior probability that a step's tau is unrelated to the others'."""
     outsider_freedom: float = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from slowdust.stats.blocks import Step
 from slowdust.stats.mixture import Mixture, Symmetric
 
 CONFIDENCE = 0.95
+HALF_WIDTH = NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+"""Half-width of the 95% interval of a normal value, in standard errors."""
 EQUIVALENCE = 0.90
 """Confidence of the interval for `same`: two one-sided tests at 5% each (Schuirmann 1987,
 J. Pharmacokinet. Biopharm. 15)."""

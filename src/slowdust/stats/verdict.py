@@ -281,12 +281,12 @@ def verdict_alone(estimate: Estimate, margin: float) -> Verdict:
 def settled_alone(estimate: Estimate, margin: float) -> Verdict:
     """Return the verdict with which measuring can stop before the budget is spent, else `unsure`.
 
-    Looking again after each block gives chance many tries. Following Haybittle (1971, Br. J.
-    Radiol. 44) and Peto et al. (1976, Br. J. Cancer 34), an interim look has to reach a far
-    stricter level than the last look, which then needs no correction: a difference has to hold at
-    99.9%. `same` may stop at 99%: at every look the interval has to lie inside the margin on both
-    sides, which happens by chance far less often (the simulation in docs/statistics.md counts
-    both).
+    Repeated looks, one after each block, raise the rate of false verdicts. Following Haybittle
+    (1971, Br. J. Radiol. 44) and Peto et al. (1976, Br. J. Cancer 34), an interim look has to reach
+    a far stricter level than the last look, which then needs no correction: a difference has to
+    hold at 99.9%. `same` may stop at 99%: at every look the interval has to lie inside the margin
+    on both sides, which happens by chance far less often (the simulation in docs/statistics.md
+    counts both).
     """
     if estimate.incarnations < FEWEST_INCARNATIONS or _silent(estimate):
         return "unsure"

@@ -139,7 +139,7 @@ def _is_kept(folder: Folder) -> bool:
 
 
 def rename_experiment(folder: Folder, name: str) -> Folder:
-    """Rename an experiment, also in its specification and its manifest; return its folder.
+    """Rename an experiment, including its specification and its manifest; return its folder.
 
     The order of `slowdust list` does not change. A fleet's record is renamed too. Raises UsageError
     if the name is invalid or taken, or the experiment is running; SlowdustError if its manifest is

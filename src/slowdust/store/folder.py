@@ -412,7 +412,7 @@ def newest_first(folders: Iterable[Folder]) -> list[Folder]:
 
 
 def _decoded(lines: Iterable[bytes]) -> Iterator[Slice]:
-    """Decode records, also of earlier schemas.
+    """Decode records, including records of earlier schemas.
 
     Raises MsgspecError if a line is damaged; the message has its number.
     """

@@ -186,7 +186,7 @@ class Study(ABC, Generic[_Question, _Record, _Outcome]):
         """
 
     def resume(self, question: _Question) -> None:
-        """Take the parts of a question that may have changed."""
+        """Adopt the parts of a question that may differ when a study is resumed."""
 
     @abstractmethod
     def open(self, folder: Path, say: Progress) -> None:

@@ -383,7 +383,7 @@ def aggregates(parsed: Parsed, dialect: str) -> bool:
 
 
 def check_names(tables: Mapping[str, TableTable], dialect: str) -> None:
-    """Check that names of indexes are unique, also among tables if the DBMS requires it.
+    """Check that names of indexes are unique, even across tables if the DBMS requires it.
 
     Raises:
         AtKeysError: with the keys of the index, or the table with the conflicting name.

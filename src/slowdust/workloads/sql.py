@@ -38,7 +38,7 @@ _NUMBERED = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-"""Postgres' parameters such as $1, and first the texts, names and comments that may contain `$1`.
+"""Postgres' parameters such as $1; strings, names and comments that may contain `$1` match first.
 
 Unterminated ones extend to the end of the statement, so that no part is searched twice.
 """

@@ -12,7 +12,7 @@ const STATS: &str = "executionStats";
 pub fn text(reply: &Document) -> Option<String> {
     let planner = planner(reply)?;
     if let Ok(winner) = planner.get_document("winningPlan") {
-        // Since 6.0 the plan of the slot-based engine is in addition to the stages' plan.
+        // Since 6.0 the reply may contain the slot-based engine's plan next to the plan by stages.
         let stages = winner.get_document("queryPlan").unwrap_or(winner);
         let mut lines = String::new();
         stage(stages, 0, &mut lines);

@@ -36,7 +36,7 @@ const SCHEMAS: &str = "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA \
 const LASTING: &str = "SELECT t.TABLE_NAME FROM information_schema.TABLES t \
     JOIN information_schema.ENGINES e ON e.ENGINE = t.ENGINE \
     WHERE e.TRANSACTIONS = 'NO' AND t.TABLE_SCHEMA = ";
-/// Definitions that statements on a schema's tables execute, too.
+/// Views and triggers, which statements on a schema's tables may execute.
 const DEFINITIONS: [&str; 2] = [
     "SELECT VIEW_DEFINITION FROM information_schema.VIEWS WHERE TABLE_SCHEMA = ",
     "SELECT ACTION_STATEMENT FROM information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = ",

@@ -253,8 +253,8 @@ impl Handle {
         Err(Failure::connection(format!("cannot open {path}: {reason}")))
     }
 
-    /// Prepare the first statement of a text; return it with the rest of the text. A text of spaces
-    /// has no statement.
+    /// Prepare the first statement of a text; return it with the rest of the text. A blank text has
+    /// no statement.
     pub fn prepare<'a>(&mut self, sql: &'a str) -> Result<(Option<Statement>, &'a str), Failure> {
         let size = c_int::try_from(sql.len()).map_err(Failure::usage)?;
         let (mut prepared, mut rest) = (null_mut(), null());

@@ -11,9 +11,9 @@ use crate::protocol::described::{
 use crate::wire::Value;
 use crate::workload::Shape;
 
-/// Most digits after the point, as many as a 64-bit number has.
+/// Maximum number of digits after the point, as many as a 64-bit number has.
 const MOST_DIGITS: u32 = 18;
-/// Most bytes of a number as text.
+/// Maximum number of bytes of a number as text.
 const BYTES_OF_NUMBER: usize = 24;
 /// The largest exponent of Zipf's distribution.
 const MOST_EXPONENT: f64 = 10.0;

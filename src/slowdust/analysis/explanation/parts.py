@@ -28,6 +28,7 @@ from slowdust.stats.blocks import Step
 from slowdust.stats.estimate import relate
 from slowdust.stats.hosts import ONE_HOST, Hosts
 from slowdust.stats.location import FloatArray, Location
+from slowdust.stats.relative import HALF_WIDTH
 from slowdust.store.measured import OTHERS
 from slowdust.store.slice import Slice
 from slowdust.units import known
@@ -38,7 +39,7 @@ server CPU, server CPU of slices that separate user from system mode, user CPU o
 CPU."""
 _CLIENT = ("cpu_user_s", "cpu_system_s")
 GOOD_PART = 0.25
-"""Least share of the change for a part to be named."""
+"""Smallest share of the change for a part to be named."""
 _TOLERANCE = 0.02
 """Largest excess of CPU times over the time per operation, as a share of it, that is a measurement
 error. With more, threads of the server must have worked concurrently with the session."""
@@ -47,8 +48,6 @@ SMALL_BACKGROUND = 0.05
 FAR = 5.0
 """Distance of a block from the median, in standard deviations estimated from the median absolute
 deviation, beyond which it is excluded: the verdict is about typical blocks."""
-_TWO_SIDED_95 = 1.96
-"""Half-width of the 95% interval of a normal value, in standard deviations."""
 _DEVIATIONS = 1.4826
 """Standard deviation of normal values / median absolute deviation."""
 _FACTORS: frozenset[PartName] = frozenset(
@@ -354,7 +353,7 @@ def _reach_of_weight(share: FloatArray, without: Sequence[FloatArray]) -> float:
     The interval of the counts has the effect of restarts on the ratio of instructions.
     """
     variances = np.array([(len(each) - 1) * np.var(each) for each in without])
-    return _TWO_SIDED_95 * math.sqrt(float(share**2 @ variances))
+    return HALF_WIDTH * math.sqrt(float(share**2 @ variances))
 
 
 def _jackknife(value: float, without: FloatArray) -> Location:

@@ -22,24 +22,24 @@ from slowdust.units import grouped
 Key = tuple[str, str]
 """Name and object of a function."""
 REDIRECTED = 0.8
-"""Least share of a function's calls that its callers make to its counterpart instead."""
+"""Smallest share of a function's calls that its callers make to its counterpart instead."""
 TAKEN_OVER = 0.5
-"""Least increase of its counterpart's own cost, and calls, as a share of the function's."""
+"""Smallest increase of its counterpart's own cost, and calls, as a share of the function's."""
 ALL_CALLS = 0.8
-"""Least share of a function's calls, taken over by its callers, that proves inlining at any
+"""Smallest share of a function's calls, taken over by its callers, that proves inlining at any
 cost."""
 KNOWN = 0.5
-"""Least share of a function's calls that come from functions in both profiles."""
+"""Smallest share of a function's calls that come from functions in both profiles."""
 SAME_COST = 0.8
-"""Least ratio of the costs of functions that are similar only in their callers."""
+"""Smallest ratio of the costs of functions that are similar only in their callers."""
 LIKE_NAMES = 0.6
-"""Least similarity of two names that is as much evidence as a similar cost."""
+"""Smallest similarity of two names that is as much evidence as a similar cost."""
 _LAST = 0.1
 """Factor for the score of a match by names and callers only, as if one function replaced many: such
 matches come last."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 GOOD_CALLER = 0.1
-"""Least share of a function's calls by a caller that may have given code to it."""
+"""Smallest share of a function's calls by a caller that may have given code to it."""
 
 
 class Counts(NamedTuple):

@@ -96,9 +96,9 @@ class FunctionChange(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 _NAMED_PART = 0.25
-"""Least cost of a part, as a share of the change that it is counted in, for it to be named."""
+"""Smallest cost of a part, as a share of the change that it is counted in, for it to be named."""
 MOST_PARTS = 2
-"""Most parts of one kind that are named."""
+"""Maximum number of parts of one kind that are named."""
 _ALWAYS_NAMED: frozenset[MatchKind] = frozenset(("moved", "renamed"))
 _REMARKS: Mapping[MatchKind, str] = {
     "moved": "moved from ",
@@ -109,7 +109,7 @@ _REMARKS: Mapping[MatchKind, str] = {
 }
 
 CANCELLING = 0.5
-"""Least opposite change, as a share of the whole change, at which shares are misleading."""
+"""Smallest opposite change, as a share of the whole change, at which shares are misleading."""
 
 
 class FunctionChanges(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -39,6 +39,7 @@ from slowdust.analysis.history.model import ChangePoint, Series
 from slowdust.analysis.story.bands import Bands
 from slowdust.analysis.story.bands import Change as Band
 from slowdust.ratios import speed
+from slowdust.stats.relative import HALF_WIDTH
 from slowdust.units import known
 
 FloatArray = npt.NDArray[np.float64]
@@ -59,9 +60,9 @@ FALSE_ALARM = 0.05
 FEWEST_WITHOUT_INTERVALS = 6
 """Fewest versions from whose scatter the noise of single runs is estimated."""
 LEAST_SCATTER = 0.01
-"""Least noise of a single run, in ln rqps, however small the scatter."""
+"""Smallest noise of a single run, in ln rqps, however small the scatter."""
 _TRUE_STEP = 3.0
-"""Least difference of neighbouring versions, in standard deviations, that is not noise."""
+"""Smallest difference of neighbouring versions, in standard deviations, that is not noise."""
 _MEDIAN_OF_NORMAL = 0.6745
 """Median of a normal variable's size, in standard deviations."""
 _MISSED = 1.05
@@ -268,7 +269,7 @@ def noise_of_intervals(half_widths: Sequence[float | None]) -> Noise | None:
     others = known(half_widths)
     if not others or len(others) < len(half_widths) - 1:
         return None
-    scale = 1.959964 * math.sqrt(2)
+    scale = HALF_WIDTH * math.sqrt(2)
     typical = median(others)
     deviations = [max(typical if half is None else half, 1e-6) / scale for half in half_widths]
     return Noise(deviations, math.inf)

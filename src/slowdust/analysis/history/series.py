@@ -23,10 +23,10 @@ from slowdust.analysis.history.model import Point, PointWork, Series
 from slowdust.analysis.model import Result
 from slowdust.analysis.results.results import group_of, outline, results_of, sorted_steps
 from slowdust.analysis.versions import Release
-from slowdust.analysis.work import counts_by_step, judge_work, place_of
+from slowdust.analysis.work import counts_by_step, find_timed_step, judge_work
 from slowdust.ratios import Ratio, Verdict
 from slowdust.stats.blocks import Step
-from slowdust.stats.relative import CONFIDENCE, EQUIVALENCE, Interval
+from slowdust.stats.relative import EQUIVALENCE, HALF_WIDTH, Interval
 from slowdust.stats.verdict import verdict_of
 from slowdust.store.count import Count
 from slowdust.store.folder import Folder
@@ -289,11 +289,11 @@ def combined(ratios: Sequence[Chained]) -> Chained:
         return Chained(fmean(logs), None, experiments)
     weights = [max(half_width, 1e-6) ** -2 for half_width in half_widths]
     mean = sum(w * log for w, log in zip(weights, logs, strict=True)) / sum(weights)
-    disagreement = 1.959964 * math.sqrt(variance(logs) / len(logs))
+    disagreement = HALF_WIDTH * math.sqrt(variance(logs) / len(logs))
     return Chained(mean, max(sum(weights) ** -0.5, disagreement), experiments)
 
 
-_NARROWER = NormalDist().inv_cdf((1 + EQUIVALENCE) / 2) / NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+_NARROWER = NormalDist().inv_cdf((1 + EQUIVALENCE) / 2) / HALF_WIDTH
 """Half-width of the interval for `same` / half-width of the 95% interval."""
 
 
@@ -422,7 +422,7 @@ class CountedExperiment:
         return {
             place: MeasuredStep(timed[place].group, timed[place].unit, frozenset(by_contender))
             for step, by_contender in self._counts.items()
-            if (place := place_of(step, timed)) is not None
+            if (place := find_timed_step(step, timed)) is not None
         }
 
     def against(self, base: str) -> dict[Step, dict[str, Chained]]:
@@ -438,7 +438,7 @@ class CountedExperiment:
         ratios: dict[Step, dict[str, Chained]] = {}
         for judgement in judged:
             estimate = judgement.estimate
-            place = place_of(estimate.step, timed)
+            place = find_timed_step(estimate.step, timed)
             if place is None or estimate.ratio is None:
                 continue
             reach = estimate.interval.half_width if estimate.interval else None

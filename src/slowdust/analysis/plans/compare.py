@@ -191,7 +191,7 @@ def _difference(
 
 
 _MOST = 4
-"""Most differences that are reported; with more, a reader has to look at the plans."""
+"""Maximum number of differences that are reported; with more, a reader has to look at the plans."""
 _GATHERS = ("Gather", "Gather Merge")
 _CHANGING = ("Insert", "Update", "Delete", "Merge")
 _PART_OF_OTHERS = (

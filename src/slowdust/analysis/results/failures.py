@@ -20,7 +20,7 @@ from slowdust.wording import (
 WRONG_RESULT = "wrong-row-count"
 """The driver's key for operations that returned an unexpected number of rows."""
 MOST_FAILING = 0.01
-"""Least share of failed executions that withholds a verdict."""
+"""Smallest share of failed executions that withholds a verdict."""
 _LONGEST_TEXT = 200
 
 

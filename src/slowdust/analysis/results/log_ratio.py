@@ -12,7 +12,7 @@ from slowdust.ratios import Ratio
 TIME, WORK = "time", "work"
 """Time and instructions per operation, in addition to the keys of the compared metrics."""
 _LEAST_ERROR = 1e-4
-"""Least standard error of a log ratio: counts of one build differ by this much."""
+"""Smallest standard error of a log ratio: counts of one build differ by this much."""
 _SIDES = 1.96
 """Standard errors between the middle and the ends of a 95% interval."""
 

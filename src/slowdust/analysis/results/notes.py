@@ -25,22 +25,22 @@ BUSY_CLIENT = 0.9
 FEW_BLOCKS = 5
 """Blocks per start below which outliers are not trimmed."""
 REPORTED_DRIFT = 1.25
-"""Least reported ratio of the base's fast slices to its slow ones."""
+"""Smallest reported ratio of the base's fast slices to its slow ones."""
 
 BUSY_IDLE = 0.05
-"""Least reported CPU share, of one core, of contenders that should be idle."""
+"""Smallest reported CPU share, of one core, of contenders that should be idle."""
 BUSY_OTHERS = 0.05
-"""Least number of CPUs used by other programs, for each CPU in use, that disturbs a slice or a long
-step. One CPU is in use for each client, up to the number of CPUs: on a large host, a program on the
-CPU of the only client is a small share of all CPUs."""
+"""Smallest number of CPUs used by other programs, for each CPU in use, that disturbs a slice or a
+long step. One CPU is in use for each client, up to the number of CPUs: on a large host, a program
+on the CPU of the only client is a small share of all CPUs."""
 BUSY_SLICES = 0.05
-"""Least share of disturbed slices for a note."""
+"""Smallest share of disturbed slices for a note."""
 LARGE_WRITES = 10 << 20
 """Least Bytes/s written by others during a contender's chunks for a note..."""
 LARGE_SHARE_OF_WRITES = 0.2
 """...if they are also at least this share of all bytes that the disk wrote."""
 OTHER_CLOCK = 0.02
-"""Least reported relative difference of clock rates."""
+"""Smallest reported relative difference of clock rates."""
 _MB = 1 << 20
 
 _BASED_ON_ALL_TIME = "; the verdict is based on all time"

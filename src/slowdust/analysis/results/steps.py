@@ -25,9 +25,9 @@ from slowdust.units import Second
 STALL_SHARE = 0.1
 """Share of the role's median second below which a second is a stall."""
 DENSE = 10
-"""Least number of statements in the median second that rules out empty seconds by chance."""
+"""Smallest number of statements in the median second that rules out empty seconds by chance."""
 HANGING_NS = 1_000_000_000
-"""Least response time of a statement that was hanging rather than waiting for its schedule."""
+"""Shortest response time of a statement that was hanging rather than waiting for its schedule."""
 _MB = 1 << 20
 _NS_PER_US = 1000
 _NS_PER_S = 1e9

@@ -29,7 +29,7 @@ from slowdust.wording import clients
 SHARE_OF_RANGE = 0.25
 """Values within this share of a column's range from its ends are its worst and best."""
 CLOSE = 0.8
-"""Least ratio of a column's lowest to its highest value that marks no value as worst."""
+"""Smallest ratio of a column's lowest to its highest value that marks no value as worst."""
 CLEARLY_SLOWER = 0.95
 """Relative rates up to this are shaded, after rounding to the printed digits."""
 CLEARLY_FASTER = 1.05

@@ -71,7 +71,7 @@ class Bands:
     """
 
     change: float = 0.05
-    """Least change with which a test has improved or regressed."""
+    """Smallest change with which a test has improved or regressed."""
     big: float = 0.15
 
     def of(self, ratio: float) -> Change:
@@ -272,7 +272,7 @@ def _share_of_tests(count: int, tests: int) -> str:
 def _clauses_of_steps(
     steps: Sequence[ChangeCounts], tests: int, rates: Rates, bands: Bands
 ) -> list[str]:
-    """Return a clause for each step; one for several without a change, also from end to end."""
+    """Return a clause for each step; steps without a change, even from end to end, share one."""
     clauses: list[str] = []
     index = 0
     while index < len(steps):

@@ -1,4 +1,4 @@
-"""Sentences about unsure results: what would decide them, and why a host decides little."""
+"""Sentences about unsure results: the time to decide them, and what makes a host noisy."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ from slowdust.units import Second, known
 from slowdust.wording import counted
 
 _SHOWN = 40
-"""Most characters of a damaged line that a problem quotes."""
+"""Maximum number of characters of a damaged line that a problem quotes."""
 _ALIKE = 0.01
 """Relative difference of rates that may come from rounding or editing."""
 Groups = tuple[tuple[str, ...], ...]

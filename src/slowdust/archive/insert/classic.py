@@ -120,7 +120,7 @@ def render_summary(
 ) -> str:
     """Write the tables with `tags` as rows; each column has all of them.
 
-    Cells in `unsure` are grey, also relative ones; imported runs have none.
+    Cells in `unsure` are grey, including relative ones; imported runs have none.
     """
 
     def table(

@@ -50,7 +50,7 @@ class _Clients:
 
     def __init__(self, directory: Directory, given: int | None) -> None:
         self.named: set[NamedClients] = set()
-        """Numbers that only names have."""
+        """Numbers of clients that were taken from names."""
         self.given = given
         self._directories = [
             NamedClients(count, f"the directory {readable(path.name)}")
@@ -110,7 +110,7 @@ class RunClients(_Clients):
 
 
 class TableClients(_Clients):
-    """The clients of the rows of tables; `known` are tests whose clients are in files."""
+    """Numbers of clients for rows of tables; `known` are tests whose run files record theirs."""
 
     def __init__(self, directory: Directory, known: Iterable[TestRun], given: int | None) -> None:
         super().__init__(directory, given)

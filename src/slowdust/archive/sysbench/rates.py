@@ -41,7 +41,7 @@ class Unit(StrEnum):
     THOUSAND_ROWS = "thousand rows/s"
     THOUSAND_ROWS_OF_ONE_THREAD = "thousand rows/s of one thread"
     UNKNOWN = "unknown units"
-    """The unit of a rate of scan that fits neither rule, since both round to integers."""
+    """The unit if a rate of scan follows neither rule: both rules round to integers."""
 
 
 def relative_to(run: str) -> str:

@@ -59,7 +59,7 @@ _TELLING = 3
 _BY_PRODUCT = re.compile(r"sb\.(?P<kind>(?:r|perf|pgs|prepare)\.\w+|[a-z]\w*)\b[\w.+-]*", re.ASCII)
 _CONFIGURATION = re.compile(r"(?:conf\.diff|.*\.(?:cnf|conf))(?:\.gz)?")
 _WHOLE = 0.9
-"""Least share of a test's seconds with samples: sampling begins before the test and ends after
+"""Smallest share of a test's seconds with samples: sampling begins before the test and ends after
 it."""
 _ENOUGH = 0.5
 """Share below which means describe a part of the test that may differ from the rest."""

@@ -41,7 +41,7 @@ _CPUS = re.compile(rb"^(\d{1,6}) CPUs", re.M)
 _EARLIER = re.compile(rb"^sysbench (0\.\d{1,3}(?:\.\d{1,3})?)\b", re.M)
 _FAILURE = re.compile(rb"^FATAL: (.+?)\s*$", re.M)
 _LONGEST_QUOTED = 120
-"""Most characters of a quoted message of sysbench."""
+"""Maximum number of characters of a quoted message of sysbench."""
 _OF_SYSBENCH = re.compile(rb"\bsysbench\b|^Initializing worker threads|^Number of threads: ", re.M)
 _LOADED = re.compile(
     rb"^Load seconds is (\d{1,9}) for (\d{1,9}) tables, \S+ Mips, (\d{1,15}) ips", re.M

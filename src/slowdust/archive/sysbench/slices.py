@@ -192,7 +192,7 @@ def printed_use(printed: Row, cpus: int | None, factor: float = 1.0) -> dict[str
 
 
 def _cpu_us(percent: float, cpus: int | None) -> dict[str, Microsecond]:
-    """Convert percent of the host per operation/s to microseconds: of CPUs, or of all together."""
+    """Convert % of the host per operation/s to microseconds: of CPU time if `cpus` is known."""
     share = percent / 100 * _US_PER_S
     return {"host_share_us": share} if cpus is None else {"host_cpu_us": share * cpus}
 

@@ -400,7 +400,7 @@ _COPY = re.compile(r".+\.(?:edit|markup)")
 _ORDER = (("abs", "tsv"), ("abs", "csv"), ("rel", "tsv"), ("rel", "csv"))
 """Kinds and forms of tables of rates: each contains the numbers of the following ones."""
 _QUOTED = 50
-"""Most characters of a quoted line."""
+"""Maximum number of characters of a quoted line."""
 _Reader = Callable[[Sequence[str]], tuple[_Kind, list[str]]]
 """Lines -> a table, and the lines outside of it."""
 

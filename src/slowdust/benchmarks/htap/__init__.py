@@ -112,7 +112,7 @@ class HtapBenchmark(Benchmark):
         return self.described(rows, 1, 0).phrase
 
     def test(self, name: str) -> Test | None:
-        """Return the test with this name, also for points of other grids; None if unknown."""
+        """Return the test with this name, including points of other grids; None if unknown."""
         clients = clients_of_point(name)
         return point(*clients) if clients and any(clients) else super().test(name)
 

@@ -45,7 +45,7 @@ FRESHNESS = "htap_freshness"
 SBTEST = "htap_sbtest"
 PURCHASES = "htap_purchases"
 YEAR = Uniform(low=1_420_070_400, high=1_451_606_399)
-"""The year 2015 in seconds: all dates in TPC-C's tables, also of later orders."""
+"""The year 2015 in seconds: all dates in TPC-C's tables, even for later orders."""
 MONEY = Type(kind="sql", name="NUMERIC(12, 2)")
 AMOUNT = Uniform(low=1, high=999_999, scale=2)
 QUANTITY = Uniform(low=1, high=10)

@@ -36,7 +36,7 @@ _INSTALL = "pip install 'slowdust[hdf5]'"
 
 @dataclass(frozen=True)
 class Header:
-    """The facts of a file, without its vectors."""
+    """The properties of a file, without its vectors."""
 
     path: Path
     metric: Metric
@@ -46,7 +46,7 @@ class Header:
 
 
 def read_header(path: Path) -> Header:
-    """Read the facts of a file. Raises ValueError for an invalid file."""
+    """Read the header of a file. Raises ValueError for an invalid file."""
     with _opened(path) as file:
         train, test = _vectors(file, "train"), _vectors(file, "test")
         if train.shape[1] != test.shape[1]:

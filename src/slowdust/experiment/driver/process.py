@@ -31,10 +31,10 @@ from slowdust.units import Second, format_duration
 from slowdust.wording import cut
 
 LEAST: Second = 60.0
-"""Least time limit of a test's operation, also with a smaller budget."""
+"""Shortest time limit of a test's operation, even with a smaller budget."""
 _MAINTENANCE: Second = 3600.0
 _SLOWEST_ROWS = 2000
-"""Least rows/s that maintenance or the creation of an index is expected to process."""
+"""Lowest rows/s that maintenance or the creation of an index is expected to process."""
 _QUIET: Second = 5.0
 """Time after which the user sees what is being waited for."""
 _SHOWN = 60

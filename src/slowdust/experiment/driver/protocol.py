@@ -83,7 +83,7 @@ class Explain(_Command, kw_only=True, tag="explain"):
 
     session: str
     operations: int = 0
-    """Most operations to execute, and roll back, to count their work."""
+    """Maximum number of operations to execute, and roll back, to count their work."""
 
 
 class Run(_Command, kw_only=True, tag="run"):

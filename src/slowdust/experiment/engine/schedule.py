@@ -24,14 +24,14 @@ MOST_ROUNDS = 6
 """Starts that the largest budget is planned for. Tests that restarts move together also need them:
 with three starts intervals cover the truth only in 74% to 91% (docs/statistics.md)."""
 _FEW_TESTS = 2
-"""Most tests that do not show the effect of a restart well enough."""
+"""Maximum number of tests that do not show the effect of a restart well enough."""
 SHORTEST_WAIT: Second = 30.0
-"""Least time limit for waiting until servers are idle; most are idle within a second."""
+"""Shortest time limit for waiting until servers are idle; most are idle within a second."""
 _FEWEST_CHUNKS = 4
 """Chunks of a step: at least two blocks, so that their noise can be estimated."""
 _MOST_CHUNKS = 1200
 _WHOLE_OPERATIONS = 4
-"""Most operations (indexes of a table, say) that are a chunk each."""
+"""Maximum number of operations (indexes of a table, say) that are a chunk each."""
 _MOST_OF_PILOT = 1000
 
 

@@ -22,13 +22,13 @@ from slowdust.units import Second
 LENGTHS: tuple[Second, ...] = (0.025, 0.05, 0.1, 0.25)
 """The lengths to choose from."""
 USUAL: Second = 0.05
-"""The default length, also if the record is inconclusive; compared in docs/slice-length.md."""
+"""The default length, used if the record is inconclusive; compared in docs/slice-length.md."""
 CLEARLY = 0.9
 """Another length is chosen if its interval is narrower than this multiple of the usual one's."""
 RUN: Second = 0.005
 """Length of one run of the record."""
 FEWEST_OPERATIONS = 10
-"""Least operations in a slice, so that a single operation barely changes its speed."""
+"""Minimum operations in a slice, so that a single operation barely changes its speed."""
 _LONGEST_RECORD: Second = 2.0
 _SHORTEST_RECORD: Second = 0.8
 _RECORDED_SHARE = 0.06
@@ -40,7 +40,7 @@ _SLICES = 4
 _HALVES = np.array([[1.0, -1.0, 0.0, 0.0], [0.0, 0.0, -1.0, 1.0]])
 """A - B in each half of a block."""
 _FEWEST_BLOCKS = 3
-"""Least blocks that fit into the record consecutively: with fewer their variance is a guess."""
+"""Minimum blocks that fit into the record consecutively: with fewer their variance is a guess."""
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ from slowdust.store.preparation import Preparation
 from slowdust.units import Second
 
 _REPEATS = 2
-"""Most repeated preparations: a difference that persists is reported."""
+"""Maximum number of repeated preparations: a difference that persists is reported."""
 
 
 _FULL_RUN: Second = 3600.0

@@ -38,8 +38,8 @@ class Tables:
 
     names: list[str]
     inserted: list[int] = field(default_factory=list)
-    """Most rows that were ever inserted, by table. A contender that missed its rate inserted fewer,
-    but continues with the same rows as the others."""
+    """Maximum number of rows ever inserted, by table. A contender that missed its rate inserted
+    fewer, but continues with the same rows as the others."""
     rows: int = 0
     """Rows that should be in all tables."""
     written: int = 0

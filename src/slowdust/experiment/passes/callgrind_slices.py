@@ -34,7 +34,7 @@ from slowdust.units import Second, known
 _WINDOW = 60_000_000
 """Target instructions of a window: half a second under callgrind."""
 _PER_US = 3000
-"""Most instructions per microsecond of CPU time in user mode."""
+"""Maximum instructions per microsecond of CPU time in user mode."""
 _FEWEST, _MOST = 3, 10_000
 """Fewest and most operations of a window, unless only one fits."""
 _COUNTED_US: Second = 40e-6
@@ -115,7 +115,7 @@ class SliceCounts(CallgrindCounts):
     def _age_of(self, step: PlannedStep) -> int:
         """Return the operations of a step that precede the counted ones.
 
-        They are as many as in the first timed start; 0 if operations use up rows.
+        This is their number in the first timed start, or 0 if operations delete rows.
         """
         if step.test.consumes:
             return 0

@@ -39,7 +39,7 @@ from slowdust.units import Second
 _DISCARDED = 1
 """Windows before the recorded ones: the first one includes the end of the start command."""
 _WARM_UP = 2
-"""Least operations before the first window, as a multiple of a window's operations."""
+"""Minimum operations before the first window, as a multiple of a window's operations."""
 _WARM_UP_OF_QUERIES = 16
 """The same for queries: caches and hash indexes fill meanwhile."""
 WINDOWS = _WARM_UP + _DISCARDED + REPEATS

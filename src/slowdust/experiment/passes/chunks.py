@@ -104,7 +104,7 @@ class Forecast:
 
 
 _BETWEEN_TURNS: Second = 10.0
-"""Most time for a contender to become idle after its turn, before the next turn begins."""
+"""Longest time for a contender to become idle after its turn, before the next turn begins."""
 _FULL_STEP: Second = 1800.0
 """Steps of at least this length have the full wait after their writes."""
 

@@ -132,7 +132,7 @@ class Remaining:
         self._clock = clock
         self._starts = 0
         self._overhead: Second = 0.0
-        """Time of the finished starts that was not measuring."""
+        """Time of the finished starts that was not spent measuring."""
         self._begun = self._clock.monotonic()
         self._measured: Second = 0.0
         self._least: dict[str, Second] = {}

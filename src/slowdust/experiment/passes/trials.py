@@ -53,7 +53,7 @@ _LAST = 2.0
 _LONGEST_SHARE = 1 / 40
 """Largest share of the budget for one trial."""
 _FEWEST_COMMITS = 4
-"""Least commits of each writer in a trial at the rate of the step's name; a trial at the lowest
+"""Minimum commits of each writer in a trial at the rate of the step's name; a trial at the lowest
 rate has half as many."""
 _AHEAD = 8.0
 """The highest rate tried at first, relative to the rate in the step's name."""
@@ -251,7 +251,7 @@ def summarize_times(latency: Histogram) -> dict[str, Second]:
 def _trial_of(contender: str, rate: float, seconds: Second, alone: Second, ran: Ran) -> Trial:
     """Return the record of a trial; `alone` is the duration of an operation in a closed loop.
 
-    Operations due at the end may finish later by that much, also if the contender keeps up.
+    Operations due at the end may finish later by that much, even if the contender keeps up.
     """
     failed = sum(ran.errors.values())
     wrong = ran.errors.get(WRONG_RESULT, 0)  # included in the operations

@@ -233,7 +233,7 @@ def distinct(names: list[str]) -> list[str]:
 
 
 MOST_COMBINATIONS = 64
-"""Most contenders of a matrix: all of them run side by side."""
+"""Maximum number of contenders of a matrix: all of them run side by side."""
 
 PARTS = ("engine", "config", "flags", "environment")
 """The parts of a contender that an axis can vary, in addition to settings of its server."""

@@ -27,7 +27,7 @@ _TEXT = 13.0
 _BAR = 12.0
 _AXIS = 22.0
 _NARROWEST = 0.02
-"""Least change that the axis has room for, so that noise does not look like a change."""
+"""Smallest change that the axis has room for, so that noise does not look like a change."""
 _FREE = 0.04
 """Share of the axis that is free beyond each end."""
 _MOST_TICKS = 6

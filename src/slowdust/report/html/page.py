@@ -280,7 +280,7 @@ class Page:
 
     @cached_property
     def has_many_cells(self) -> bool:
-        """Whether details are drawn when they are unfolded, since the page would be slow."""
+        """Whether details are drawn only when they are expanded, because there are many."""
         return len(self.rows) * len(self.report.contenders) > MOST_CELLS
 
     @cached_property

@@ -62,7 +62,7 @@ def _comparisons(report: Report, *, in_steps: bool) -> dict[str, str]:
         "verdict": (
             "`same`: the 90% interval is inside the margin of "
             f"{percent(report.margin)}. `slower`, `faster`: otherwise, if the 95% interval is on "
-            "one side of 1, also after a correction for the number of tests. `unsure`: too few or "
+            "one side of 1, even after a correction for the number of tests. `unsure`: too few or "
             "too noisy measurements. The section of an unsure test has the multiple of the budget "
             "that would decide it; two of three such tests have a verdict after that. Colours "
             "follow rqps, in the classic bands, and are pale if the verdict is unsure."
@@ -102,7 +102,7 @@ def _units(report: Report) -> dict[str, str]:
             "counted while both execute the same operations, in separate starts without timing. "
             "Other programs and the clock rate do not affect it. `same`: the 90% interval is "
             f"inside the margin of {percent(WORK_MARGIN)}. `more`, `less`: otherwise, if the 95% "
-            "interval is on one side of 1, also after a correction for the number of tests."
+            "interval is on one side of 1, even after a correction for the number of tests."
         )
         words["time and work"] = (
             "Slower with the same work: waiting, the kernel, background threads, the clock "

@@ -59,7 +59,7 @@ class Question(Asked, kw_only=True, frozen=True):
     metric: str
     """The metric, or `auto`."""
     margin: float | None
-    """Smallest change to look for, a share of 1; None for the metric's default."""
+    """Smallest change to look for, as a fraction; None for the metric's default."""
     most_candidates: int
     """Number of measured candidates up to which intervals without a change are halved."""
     good: str | None
@@ -88,7 +88,7 @@ class Record(msgspec.Struct, kw_only=True):
     metric: str
     """The metric that decides."""
     margin: float
-    """Smallest change to look for, a share of 1."""
+    """Smallest change to look for, as a fraction."""
     steps: list[Step] = []
     skipped: dict[int, str] = {}
     """Place -> why the candidate could not be measured."""

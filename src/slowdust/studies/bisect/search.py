@@ -109,7 +109,7 @@ def next_order(
 
 
 def _extensible(belief: Belief, measured: Sequence[Measured]) -> int | None:
-    """Return the most informative experiment about an interval that may be extended, if any."""
+    """Return the most informative of the experiments that may be extended, if any."""
     informative = [
         place
         for place, each in enumerate(measured)

@@ -26,7 +26,7 @@ class Question(Asked, kw_only=True, frozen=True):
     """The SLA, in the form of `Sla.written`."""
     test: str
     precision: float
-    """Half-width of the intervals at which the search ends, a share of 1."""
+    """Half-width of the intervals at which the search ends, as a fraction."""
     arrivals: str
     """Distribution of the arrivals: `poisson` or `uniform`."""
     trial: Second | None

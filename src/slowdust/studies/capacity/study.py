@@ -114,7 +114,7 @@ class Capacities(Study[Question, Record, Outcome]):
         return Order(self._spec) if record.ended is None else None
 
     def carry_out(self, order: Order, lab: Lab, results: Path) -> Experiment:
-        """Run trials until the search is over, also in a finished experiment."""
+        """Run trials until the search is over, even in a finished experiment."""
         experiment = Experiment.create_or_open(order.spec, results).with_spec(order.spec)
         experiment.run(lab)
         return experiment

@@ -116,7 +116,7 @@ fn a_new_server_that_does_not_know_the_user_sees_the_password_on_a_unix_socket()
 
 #[test]
 fn over_tcp_the_password_is_encrypted_with_the_key_of_the_server() {
-    // As short as the padding allows: a real one takes long to make.
+    // As short as the padding allows: a key of the usual length takes long to generate.
     let key = RsaPrivateKey::new(&mut rsa::rand_core::OsRng, 768).unwrap();
     let pem = key
         .to_public_key()
