@@ -9,7 +9,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from slowdust import wording
-from slowdust.analysis.story.unsure import what_decides
 from slowdust.report import numbers
 from slowdust.report.html import cells
 from slowdust.report.sections.measured import sla_failure, work_band
@@ -35,7 +34,6 @@ def environment() -> Environment:
         band_of=cells.band_of,
         sureness=cells.sureness,
         rate_and_outlook=cells.rate_and_outlook,
-        what_decides=what_decides,
         amount_class=cells.amount_class,
         work_band=work_band,
         work_sureness=cells.work_sureness,
@@ -48,14 +46,12 @@ def environment() -> Environment:
         contender_name=cells.contender_name,
         short_hashes=wording.short_hashes,
         clients=wording.clients,
-        count=cells.count,
         counted=wording.counted,
         duration=numbers.duration,
         judged_interval=cells.judged_interval,
         percent=cells.percent,
         response_time=cells.response_time,
         sla_failure=sla_failure,
-        with_code=cells.with_code,
     )
     return templates
 
