@@ -227,7 +227,7 @@ def test_bands_are_legible_and_every_contender_stands_out_from_the_page(
     prefer(chrome, scheme)
     chrome.get(plain_url)
 
-    for band in ("td.rel.slower", "td.rel.faster", ".chip.slower", ".chip.faster", ".chip.unsure"):
+    for band in ("td.rel.slower", "td.rel.faster", ".chip.slower", ".chip.faster"):
         ink, fill = chrome.execute_script(COLOURS, band)
         assert len(channels(fill)) == 3, f"{band} is opaque"
         assert contrast(ink, fill) >= 4.5, band

@@ -30,7 +30,7 @@ def test_experiments_of_two_hosts_are_one_with_both_hosts_in_its_intervals(
         workplace.run("run", workplace.write_experiment(name, (OLD, NEW), *TESTS))
     _give_host(workplace.folder / "results/second/manifest.json", "other", "Model B")
     shown = workplace.run("merge", "first", "second", "--name", "both", "--replicate")
-    assert [line.split()[0] for line in shown.splitlines()] == ["host1", "other", "joined:"]
+    assert [line.split()[0] for line in shown.splitlines()] == ["host1", "other", "merged:"]
     joined, first, second = (workplace.report(name) for name in ("both", "first", "second"))
     assert [host["group"] for host in joined["hosts"]][1] == "Model B"
     assert sum(result["slices"] for result in joined["results"]) == sum(

@@ -235,11 +235,11 @@ def test_a_client_shows_its_certificate(
 def test_lack_of_a_password_and_a_wrong_one_are_reported(
     workplace: Workplace, ferretdb: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    right = "in slowdust (authSource=)"
     monkeypatch.delenv(PASSWORD)
     errors = workplace.errors("compare", ferretdb.url(), *QUICK, expect=1)
     assert "requires authentication" in errors
-    assert f"set {PASSWORD}; {right}" in errors
+    assert f"set {PASSWORD}; " in errors
+    assert "in slowdust (authSource=)" in errors
     monkeypatch.setenv(PASSWORD, "wrong")
     assert "Authentication failed" in workplace.errors("compare", ferretdb.url(), *QUICK, expect=1)
     monkeypatch.setenv(PASSWORD, ferretdb.password)

@@ -141,9 +141,7 @@ def test_a_change_is_found_and_reported_by_its_size(
     differences = result.get("amount_differences", [])
     of_operation = {each["amount"] for each in differences if "statement" not in each}
     assert of_operation >= {*case.amounts}, result["amounts"]
-    assert re.search(
-        rf"{case.test} is [\d.,]+(?:X|%) {case.verdict}, at least [\d.,]+(?:X|%)", printed
-    )
+    assert re.search(rf"{case.test}: [\d.,]+(?:X|%) {case.verdict} \([\d.,]+(?:X|%) to ", printed)
     assert not WRONG_WORDS.search(printed), printed
     leads = dict.fromkeys(each["kind"] for each in result["evidence"] if each.get("leads"))
     assert (*leads,)[: len(case.reason)] == case.reason, result["evidence"]
