@@ -2,6 +2,8 @@
 PYTHON ?= python3
 # The revision that `make same` compares with.
 REVISION ?= HEAD
+# `--values` compares numbers and keys alone.
+VALUES ?=
 # The commit that chooses the tests of `make quarter`.
 COMMIT ?= $(shell git rev-parse HEAD)
 # More jobs than cores: most tests wait for servers, budgets and timeouts.
@@ -77,7 +79,7 @@ audit: setup
 	$(BIN)/python -m tests.lint.audit
 
 same: setup
-	$(BIN)/python -m tests.same_output $(REVISION)
+	$(BIN)/python -m tests.same_output $(VALUES) $(REVISION)
 
 bench: setup
 	$(BIN)/python -m bench.run

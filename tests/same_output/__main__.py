@@ -8,14 +8,17 @@ the files that differ. It exits with 1 if any does. Intended changes are in `int
 from __future__ import annotations
 
 import argparse
+import csv
 import difflib
+import io
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -74,11 +77,52 @@ def print_with(tree: Path, output: Path, *names: str) -> None:
         )
 
 
-def compare(old: Path, new: Path, intended: Sequence[Intended] = ()) -> Comparison:
-    """Compare two folders of output."""
+def read_text(path: Path) -> str:
+    """Return a file of output; a missing one reads as one whose command failed."""
+    if not path.is_file():
+        return f"{FAILED}there is no such file\n"
+    return path.read_bytes().decode("utf-8", "surrogateescape")
+
+
+def read_values(path: Path) -> str:
+    """Return the keys, numbers and names of JSON and CSV; nothing of other files.
+
+    A text of more than one word is a sentence, and excluded.
+    """
+    text = read_text(path)
+    try:
+        values = json.loads(text)
+    except ValueError:
+        if path.suffix != ".csv":
+            return ""
+        rows = csv.reader(io.StringIO(text))
+        return "\n".join(",".join(cell for cell in row if " " not in cell) for row in rows)
+    return json.dumps(_without_sentences(values), indent=1)
+
+
+def _without_sentences(value: object) -> object:
+    """Return a value of JSON without sentences, and without lists and objects of nothing else."""
+    match value:
+        case str():
+            return None if " " in value else value
+        case list():
+            return [
+                part for each in value if (part := _without_sentences(each)) is not None
+            ] or None
+        case dict():
+            parts = {key: _without_sentences(each) for key, each in value.items()}
+            return {key: part for key, part in parts.items() if part is not None} or None
+        case _:
+            return value
+
+
+def compare(
+    old: Path, new: Path, intended: Sequence[Intended] = (), read: Callable[[Path], str] = read_text
+) -> Comparison:
+    """Compare two folders of output, file by file, as `read` returns them."""
     comparison = Comparison({}, [], [*intended])
     for name in sorted({*_files(old), *_files(new)}):
-        before, after = _read(old / name), _read(new / name)
+        before, after = read(old / name), read(new / name)
         if FAILED in before and FAILED not in after:
             comparison.new.append(name)
             continue
@@ -107,6 +151,9 @@ def main() -> int:
     """Compare; return the exit code."""
     parser = argparse.ArgumentParser(prog="tests.same_output", description=__doc__)
     parser.add_argument("revision", help="The earlier revision: a commit, a tag, a branch.")
+    parser.add_argument(
+        "--values", action="store_true", help="Compare JSON and CSV alone, without sentences."
+    )
     parser.add_argument("kinds", nargs="*", help="The stored experiments.  [all]")
     options = parser.parse_args()
     revision: str = options.revision
@@ -116,7 +163,9 @@ def main() -> int:
         with ThreadPoolExecutor() as pool:
             trees = ((old_tree, old), (ROOT, new))
             list(pool.map(lambda each: print_with(*each, *options.kinds), trees))
-        comparison = compare(old, new, read_intended(Path(__file__).with_name("intended.tsv")))
+        intended = read_intended(Path(__file__).with_name("intended.tsv"))
+        read = read_values if options.values else read_text
+        comparison = compare(old, new, intended, read)
         files = len(list(_files(new)))
     for name, lines in comparison.differing.items():
         print(f"{name} differs", *(line[:_MOST_CHARACTERS] for line in lines), sep="\n  ")
@@ -144,12 +193,6 @@ def _check_out(revision: str, directory: Path) -> None:
 
 def _files(directory: Path) -> Iterator[Path]:
     return (path.relative_to(directory) for path in directory.rglob("*") if path.is_file())
-
-
-def _read(path: Path) -> str:
-    if not path.is_file():
-        return f"{FAILED}there is no such file\n"
-    return path.read_bytes().decode("utf-8", "surrogateescape")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.experiments.stored import ROOT
-from tests.same_output.__main__ import Comparison, compare, read_intended
+from tests.same_output.__main__ import Comparison, compare, read_intended, read_values
 from tests.same_output.print_all import FAILED
 from tests.tiers.selection import full
 
@@ -86,6 +86,20 @@ def test_an_intended_change_is_made_in_its_files_alone(tmp_path: Path, old: Path
     comparison = compare(old, new, read_intended(rules / "x"))
     assert names(comparison) == ({"page.html"}, set())
     assert [change.replacement for change in comparison.unused] == ["few"]
+
+
+@pytest.mark.parametrize(
+    ("number", "differing"), [("1.5", set()), ("1.6", {"a.json", "b.csv"})], ids=["same", "other"]
+)
+def test_values_are_compared_without_sentences(
+    tmp_path: Path, number: str, differing: set[str]
+) -> None:
+    before = {"a.json": '{"rate": 1.5, "notes": ["one note"]}', "b.csv": "scan,1.5,one note\n"}
+    after = {"a.json": f'{{"rate": {number}}}', "b.csv": f"scan,{number},another note\n"}
+    texts = {"page.html": "a 1.5"}, {"page.html": "a 1.6"}
+    old = write(tmp_path / "before", {**before, **texts[0]})
+    new = write(tmp_path / "after", {**after, **texts[1]})
+    assert names(compare(old, new, read=read_values)) == (differing, set())
 
 
 def test_files_may_differ_as_a_whole(tmp_path: Path, old: Path) -> None:
