@@ -58,13 +58,6 @@ class Ratio(msgspec.Struct, frozen=True):
         """Half of the interval's width, in ln of the ratio."""
         return math.log(self.high / self.low) / 2 if self.low and self.high else None
 
-    @property
-    def lies_beyond_margin(self) -> bool:
-        """Whether the whole interval is beyond the margin, on one side of 1."""
-        if self.bound is None or self.margin is None:
-            return False
-        return not 1 / (1 + self.margin) <= self.bound <= 1 + self.margin
-
     def inverse(self) -> Ratio:
         """Return the base's value divided by this one, with the same verdict."""
         low, high = (1 / end if end else None for end in (self.high, self.low))
@@ -267,4 +260,7 @@ def interval(of: Ratio, decimals: int = 2) -> str:
     if of.interval is None:
         return ""
     low, high = of.interval
+    one = ratio(1.0, decimals)
+    if of.bound is not None and one in (ratio(low, decimals), ratio(high, decimals)):
+        decimals += 1  # so that no bound reads as 1
     return f" [{ratio(low, decimals)}, {ratio(high, decimals)}]"

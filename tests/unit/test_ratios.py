@@ -93,6 +93,7 @@ def test_counts_have_a_digit_more(value: float, words: str) -> None:
 def test_an_interval_of_tiny_ratios_keeps_its_digits() -> None:
     assert ratios.with_interval(Ratio(0.00062, 0.00058, 0.00066)) == "0.00062 [0.00058, 0.00066]"
     assert ratios.with_interval(Ratio(0.93, 0.9, 0.96)) == "0.93 [0.90, 0.96]"
+    assert ratios.with_interval(Ratio(1.08, 1.004, 1.161)) == "1.08 [1.004, 1.161]"
     assert ratios.with_interval(Ratio(1.0)) == "1.00"
     assert ratios.with_interval(Ratio(1640.2, 1502.0, 1790.9)) == "1,640 [1,502, 1,791]"
     assert ratios.work_ratio(0.00062) == "0.00062"
@@ -104,21 +105,13 @@ def test_words_go_before_their_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "bound", "beyond"),
-    [
-        (0.90, 0.95, 0.95, True),
-        (0.90, 0.98, 0.98, False),
-        (0.99, 1.02, None, False),
-        (1.05, 1.20, 1.05, True),
-        (None, None, None, False),
-    ],
+    ("low", "high", "bound"),
+    [(0.90, 0.95, 0.95), (0.99, 1.02, None), (1.05, 1.20, 1.05), (None, None, None)],
 )
-def test_a_ratio_knows_the_bound_nearer_1_and_whether_it_is_beyond_its_margin(
-    low: float | None, high: float | None, bound: float | None, *, beyond: bool
+def test_a_ratio_has_the_bound_nearer_1(
+    low: float | None, high: float | None, bound: float | None
 ) -> None:
-    ratio = Ratio(1.0, low, high, margin=0.03)
-    assert (ratio.bound, ratio.lies_beyond_margin) == (bound, beyond)
-    assert not Ratio(1.0, low, high).lies_beyond_margin, "nothing is judged without a margin"
+    assert Ratio(1.0, low, high).bound == bound
 
 
 def test_the_inverse_has_the_bounds_of_the_other_side_and_the_same_width() -> None:

@@ -95,7 +95,8 @@ def results_of(
                     result.notes += notes_about_hosts(result)
                 if is_unfinished and result.incarnations == 1 and result.ratio and result.verdict:
                     result.ratio = replace(result.ratio, verdict="unsure")
-                    result.notes.append(ONE_START)
+                    result.notes.append(f"not finished: {ONE_START}")
+                    result.doubt = None if result.ratio.bound is None else ONE_START
                 if result.verdict == "unsure":
                     result.needed = needed.get((step, result.contender))
                 _relate_plans(result, contenders[0], differences)

@@ -6,6 +6,7 @@ from it, so that no line claims more than the intervals do.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -121,12 +122,15 @@ def limits(report: Report) -> list[str]:
     levels = {result.clients for result in report.results}
     names = report.short_names
     limited, silent, failing = dict[str, None](), list[str](), dict[str, None]()
+    cached = dict[str, None]()
     for result in report.results:
         label = step_label(result.test, result.clients, levels)
         if (result.client_busiest_thread or 0.0) > BUSY_CLIENT:
             limited[label] = None
         if result.errors:
             failing[label] = None
+        if result.storage is not None and (result.storage.data_per_pool or math.inf) <= 1:
+            cached[label] = None
         silent += [
             f"{names[result.contender]} in start {start} of {label}"
             for start in result.silent_incarnations
@@ -138,6 +142,11 @@ def limits(report: Report) -> list[str]:
         sentences.append(f"The client, not the server, was the limit of {shortened([*limited])}.")
     if failing:
         sentences.append(f"Operations failed in {shortened([*failing])}.")
+    if cached:
+        sentences.append(
+            f"The data fit in the page cache in {shortened([*cached])}: a smaller --pool measures "
+            "reads from storage."
+        )
     return sentences
 
 

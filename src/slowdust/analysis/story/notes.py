@@ -192,7 +192,7 @@ def _allocators(infos: Sequence[ContenderInfo]) -> list[str]:
     ]
     if not unasked:
         return []
-    others = listing([f"{info.name} with {info.allocator}" for info in unasked])
+    others = listing([f"{info.name} uses {info.allocator}" for info in unasked])
     return [
         f"Allocators differ although none was requested: {base.name} uses {base.allocator}, "
         f"{others}. The comparison includes the allocators; append +{base.allocator} to a "
