@@ -100,8 +100,8 @@ impl Relay {
         self.lost.extend(lost.map(|(session, _)| session));
     }
 
-    /// Return the answer to a command for a session whose process has exited, like the driver's own
-    /// answer about a server.
+    /// Return the answer to a command for a session whose process has exited, in the form of the
+    /// driver's own answer for a server that has exited.
     fn answer_for_lost(&mut self, address: &Address) -> Option<Event> {
         let session = address
             .session

@@ -96,7 +96,8 @@ impl Step {
         }
     }
 
-    /// Return whether a number of operations can end a chunk: no concurrent work depends on time.
+    /// Return whether a chunk can end after a number of operations: no concurrent work depends on
+    /// time.
     fn goes_by_operations(&self) -> bool {
         let mut connections = self.connections.iter();
         self.work.end().is_none() || connections.all(|each| self.work.is_main(each.role))

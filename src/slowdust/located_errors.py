@@ -202,7 +202,7 @@ def _as_toml(value: object) -> str:
 
 
 def _known_keys(model: type[BaseModel], keys: Keys) -> list[str]:
-    """Return the keys of the table at some keys."""
+    """Return the keys that the table at this path may have."""
     kind: object = model
     for key in keys:
         kind = _inside(kind, key)

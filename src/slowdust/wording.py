@@ -274,7 +274,7 @@ def guess(word: str, choices: Iterable[str]) -> str:
 def no_such(kind: str, word: str, choices: Collection[str]) -> str:
     """Write that a name is unknown, with the nearest choice: 'did you mean scan?'.
 
-    If none is similar, a few choices are all listed.
+    If none is similar and there are only a few choices, all are listed.
     """
     close = nearest(word, choices)
     hint = f": did you mean {close}?" if close else ""

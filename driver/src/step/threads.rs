@@ -240,7 +240,7 @@ impl StepThreads<'_> {
             .map_err(Failure::connection)
     }
 
-    /// End all waiting for a server, another thread or a time.
+    /// End every wait, whether for a server, for another thread or until a given time.
     fn abandon(&self) {
         self.signals.abandoned.store(true, Ordering::SeqCst);
         self.signals.over.store(true, Ordering::SeqCst);

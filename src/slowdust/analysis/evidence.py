@@ -426,7 +426,7 @@ def _settings(own: ContenderFacts, base: ContenderFacts) -> list[Evidence]:
 
 
 def _parse_setting(value: str) -> float | str:
-    """Return the number that a setting is, which versions write as `90` or `90.000000`."""
+    """Return a setting as a number if it is one: versions write `90` or `90.000000`."""
     try:
         return float(value)
     except ValueError:

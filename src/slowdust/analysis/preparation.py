@@ -223,7 +223,7 @@ def _compared(records: Sequence[Preparation], kind: Kind) -> list[Difference]:
 
 
 def _differences_in(records: Sequence[Preparation], subject: str, name: str) -> list[Difference]:
-    """Compare each record with the smallest one and the first one, the smallest with the largest.
+    """Compare each record with the smallest and the first one, and the smallest with the largest.
 
     The first one is the base's, or represents the contenders of its build.
     """

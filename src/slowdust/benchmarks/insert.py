@@ -111,7 +111,7 @@ def _with_hold(step: InsertStep, hold: Second) -> InsertStep:
 
 
 def step_called(name: str) -> InsertStep | None:
-    """Return the step with this name, at any rate and hold; None if the name is unknown."""
+    """Return the step with this name, with any rate and hold; None if the name is unknown."""
     plain, hold = split_hold(name)
     if match := _QUERY_STEP.fullmatch(plain):
         step = _step(plain, _QUERIES[match["kind"]], int(match["rate"]))
@@ -216,7 +216,8 @@ class Preset:
 
 # Chunks are short compared with the machine's slow and fast phases, which last seconds, and long
 # compared with a change of turns, which takes milliseconds. If pages are written all the time, the
-# kernel still writes pages of a suspended server: chunks are long compared with that.
+# kernel goes on writing for a moment after a server is suspended; chunks are long compared with
+# that.
 # The rows of l.i1 and l.i2 relative to l.i0, and the seconds, are from the published runs:
 # cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
 PRESETS = {

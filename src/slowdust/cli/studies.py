@@ -1,4 +1,4 @@
-"""The commands whose questions take several experiments: bisect, blame, watch and others."""
+"""The commands that run several experiments to answer one question: bisect, blame and others."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ class ByUrl:
     None if the host is the file, with %2F for each slash.
     """
     laxer_options: Mapping[str, Verify] = field(default_factory=dict)
-    """Option -> the most that is verified if it is true."""
+    """Option -> the strictest verification that remains if the option is true."""
     auth_source_option: str | None = None
     """The option for the database that holds the user; None if users belong to no database."""
     fixed_options: Mapping[str, str] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """The announced duration of an experiment: corrected while it runs, and kept.
 
-The speed of operations is known once the first of them ran. If the experiment would take more than
-twice the announced time, the user is asked at a terminal. Without a terminal, or if the answer is
-no, the experiment stops before that and keeps its measurements.
+The speed of operations is known once the first of them have run. If the experiment would take more
+than twice the announced time, the user is asked at a terminal. Without a terminal, or if the answer
+is no, the experiment stops before that and keeps its measurements.
 """
 
 from __future__ import annotations

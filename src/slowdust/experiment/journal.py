@@ -229,7 +229,7 @@ class Journal:
         self.counts = latest_counts([*self.counts, count])
 
     def add_waits(self, window: WaitWindow) -> None:
-        """Append a window of waits unless its place has one."""
+        """Append a window of waits unless there already is one for its place."""
         if any(earlier.place == window.place for earlier in self.waits):
             return  # the step was interrupted
         self._writer.append_waits(window)

@@ -226,13 +226,13 @@ class Column:
     is_brief: bool = False
     """Whether a terminal has it without intervals."""
     part: str = ""
-    """The part of the table that it belongs to where a terminal has no room for all columns."""
+    """The part of the table with this column, if a terminal has no room for all columns."""
 
 
 Heads = Sequence[str | Column]
 """The heads of a table; a text is the title of a plain column."""
 Cells = list[str | Cell]
-"""The cells of a row, likewise."""
+"""The cells of a row; a text is the content of a plain cell."""
 
 
 def columns(*titles: str | Column, left: int) -> list[Column]:

@@ -34,7 +34,7 @@ class Destination(Enum):
 
 @dataclass(frozen=True)
 class Format(Generic[*_Content]):
-    """A format: its option of the command line, and what renders it."""
+    """A format: its command-line option, and its renderer."""
 
     name: str
     help: str

@@ -63,7 +63,7 @@ def import_lines(manifest: Manifest) -> Iterator[str]:
 
 
 def _counts_of(imported: Imported) -> Iterator[str]:
-    """Return the numbers of files by fate, without the files that have lines of their own."""
+    """Return how many files were used, compared and so on, except those listed separately."""
     yield f"{counted(imported.used, 'file')} used"
     if imported.checked:
         total = counted(sum(imported.checked.values()), "file")

@@ -79,7 +79,7 @@ SERVER = "server"
 DISK = "disk"
 """Name of the use of direct reads of a server's data, measured next to its slice."""
 STORAGE = "storage"
-"""Name of the use with the pages and rows that a server read."""
+"""Name under which the pages and rows that a server read are recorded."""
 OTHERS = "others"
 
 

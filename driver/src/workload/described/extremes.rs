@@ -1,4 +1,4 @@
-//! Descriptions with extreme values: they are rejected, or their operations are composed.
+//! Descriptions with extreme values: each is rejected, or its operations can be composed.
 
 use serde_json::{json, Value as Json};
 

@@ -136,7 +136,7 @@ mod tests {
         let distinct = |of: fn(&Row) -> u64| all.iter().map(of).collect::<HashSet<_>>();
         assert_eq!(distinct(|row| row.cash_register as u64).len(), 1_000);
         assert_eq!(distinct(|row| row.price.to_bits().into()).len(), 500);
-        // 20,000 draws of 100,000 and of 10,000 find about 18,130 and 8,650 of them.
+        // 20,000 draws from 100,000 and 10,000 values yield about 18,130 and 8,650 distinct ones.
         assert!((17_900..18_400).contains(&distinct(|row| row.customer as u64).len()));
         assert!((8_500..8_800).contains(&distinct(|row| row.product as u64).len()));
         assert!(all.iter().all(|row| (0..100_000).contains(&row.customer)));

@@ -24,7 +24,7 @@ pub fn name(number: u64) -> String {
 }
 
 impl Table {
-    /// Find the ends of table `number`, which has had `inserted` rows.
+    /// Find the ends of table `number`, into which `inserted` rows have been inserted so far.
     pub fn find(
         connection: &mut dyn TextQueries,
         number: u64,

@@ -443,7 +443,7 @@ def _remarks(base: Node, other: Node) -> Iterator[str]:
 
 
 def _remarks_of(nodes: Sequence[Node]) -> list[str]:
-    """Return remarks without numbers of partitions and words that are part of an access."""
+    """Return the remarks, except numbers of partitions and words that describe an access."""
     remarks = (each for node in nodes for each in node.remarks)
     return [each for each in remarks if each[1:2].islower() and ": " not in each]
 

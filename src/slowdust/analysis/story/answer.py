@@ -55,7 +55,7 @@ _MOST_DECIDED = 0.75
 _MOST_NAMED = 5
 """The most contenders that a list or a command names."""
 _MOST_WAITING = 2
-"""The most contenders that are named where only their commits wait for the disk."""
+"""If only the commits of some contenders wait for the disk, up to this many are named."""
 _MB = 1 << 20
 _BUSY = 0.05
 """The smallest share of the CPUs used by other programs for which the host is called busy."""

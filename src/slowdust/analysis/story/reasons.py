@@ -19,8 +19,8 @@ explains a part of it at most. A metric explains no more time than it can have t
 CPU time is not the first cause if CPU may be one: 'cpu/o +88%, wKB/o +47%' is CPU.
 
 CPU time per operation would explain most false verdicts on a shared machine, so it is not called a
-cause there. Archived runs have no intervals and had machines of their own: the ratios alone decide,
-and CPU overhead is a cause.
+cause there. Archived runs have no intervals, and each had the machine to itself: only the ratios
+decide, and CPU overhead counts as a cause.
 """
 
 from __future__ import annotations
@@ -301,8 +301,8 @@ def _is_exact(evidence: Sequence[Evidence]) -> bool:
 def _parts_told(result: Result, explanation: Explanation) -> list[Part]:
     """Return the main parts of a change: counted instructions first, then the largest.
 
-    Significant instructions on the side of the change are included even if they are a small part
-    of it, since no other program affects them.
+    A significant change of instructions in the same direction is included even if it is a small
+    part of the whole, since no other program affects instructions.
     """
     main = [part for name in explanation.main if (part := explanation.part(name)) is not None]
     work = explanation.part("instructions")

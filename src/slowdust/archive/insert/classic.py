@@ -310,7 +310,7 @@ def _values(result: Result, slices: Sequence[Slice]) -> dict[str, float | None]:
     inserted = None if len(rows) < len(slices) or None in rows else sum(known(rows))
 
     def per(amount: float | None, *quantities: str) -> float | None:
-        """Return the host's use / an amount; None unless the probe measured it in each window."""
+        """Return what the host used per `amount`; None unless the probe measured each window."""
         amounts = known(record.measured.used("host", *quantities) for record in slices)
         return sum(amounts) / amount if amount and len(amounts) == len(slices) else None
 

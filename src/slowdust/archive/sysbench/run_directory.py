@@ -377,7 +377,7 @@ def _give(run: RunDirectory, name: str, file: FileName, content: Content | Outpu
 
 
 def _move_to_actual_threads(run: RunDirectory) -> None:
-    """Move the tests whose output has another number of threads than their names.
+    """Move the tests whose output states a different number of threads than their names.
 
     Sysbench prints the actual number. If there is already a test with it, that one is used.
     """

@@ -1,9 +1,9 @@
 """The summary tables of runs: rates (qps.abs, qps.rel, o.sum), hardware (o.met), counters (join).
 
 A relative rate is computed from the printed rates, which are rounded to integers. The tables of
-2020, o.sum.*.abs and o.qps.abs, have a test's rate at each number of clients without these numbers.
-Their first block may be the load. Rates of scan, in millions of rows/s with three decimals, are
-skipped.
+2020, o.sum.*.abs and o.qps.abs, have a test's rate at each number of clients, but not the numbers
+themselves. Their first block may be the load. Rates of scan, in millions of rows/s with three
+decimals, are skipped.
 
 A table that was made from another one, or from the files of runs, adds nothing if its source
 exists. Then it is only compared with its source; otherwise it is used itself.

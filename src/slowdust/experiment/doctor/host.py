@@ -114,7 +114,7 @@ def note(check: str, state: str, effect: str, remedy: str | None = None) -> Find
 
 
 def warning(check: str, state: str, effect: str, remedy: str | None = None) -> Finding:
-    """Return a finding that makes timed results noisier or biased."""
+    """Return a finding about something that makes timed results noisier or biased."""
     return _bad(check, Severity.WARNING, state, effect, remedy)
 
 

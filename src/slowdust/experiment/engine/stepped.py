@@ -85,7 +85,7 @@ class Level(NamedTuple):
 
     clients: int
     hold: Second
-    """The time for which a transaction is held open during the work; 0: none is."""
+    """The time for which a transaction is held open during the work; 0 for no transaction."""
 
 
 def level_of(step: PlannedStep) -> Level:

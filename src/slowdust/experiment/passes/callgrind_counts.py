@@ -38,8 +38,8 @@ REPEATS = 4
 _WARM_UP = 2
 """Operations before the first window, as a multiple of a window's operations."""
 _PROOF = 8
-"""Operations between the first window and the others, as such a multiple. A warm server costs the
-same before and after them."""
+"""Operations between the first window and the others, as a multiple of a window's operations. A
+warm server costs the same before and after them."""
 _MORE_WARM_UP = 32
 """Operations in between, if the server turned out to be cold."""
 _MOST_WARM_UPS = 6

@@ -216,7 +216,7 @@ class StepCounts(CallgrindCounts):
 
 
 class _SteppedLane(Lane[CountedTest]):
-    """A server under callgrind: steps up to the first failure, since later ones need its rows."""
+    """A server under callgrind: runs steps until one fails, since later ones need its rows."""
 
     def __init__(self, tests: StepCounts, server: CountedServer, tables: Tables) -> None:
         self._tests = tests

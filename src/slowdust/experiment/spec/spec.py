@@ -437,7 +437,7 @@ class Spec(Table):
 
     @property
     def all_rows(self) -> int:
-        """The rows of all tables of a benchmark of slices."""
+        """The number of rows in all tables together, in a benchmark that is measured in slices."""
         described = self.configured_benchmark().described(self.rows, self.tables, self.seed)
         return self.rows * self.tables if described is None else described.rows
 

@@ -53,7 +53,7 @@ class ForestGroup:
 
 
 def forest(groups: Sequence[ForestGroup], margin: float, title: str) -> Markup:
-    """Return the plot of all `groups`; nothing where nothing was compared.
+    """Return the plot of all `groups`; empty if nothing was compared.
 
     `margin` is the share around 1 within which a difference does not matter.
     """

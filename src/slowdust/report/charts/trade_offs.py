@@ -86,7 +86,7 @@ class RecallAxis:
     """Positions by the logarithm of what is missed: from 0.98 to 0.99 is as far as to halve it."""
 
     def __init__(self, lowest: float) -> None:
-        """Begin with the lowest recall; the end is 1."""
+        """Start the axis at the lowest recall; it ends at 1."""
         low = min(lowest, 0.9)
         self._missed = Logarithmic(
             1 - low + _BEYOND, _BEYOND, _RECALL_EDGE, svg.WIDTH - _RECALL_EDGE

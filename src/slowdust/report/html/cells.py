@@ -121,7 +121,7 @@ def _breakable(name: str) -> Markup:
 
 
 def or_absent(form: Callable[[_Value], str]) -> Callable[[_Value | None], str | Markup]:
-    """Return a form that shows None, a value that was not measured, as a dash."""
+    """Return a formatter that shows None, a value that was not measured, as a dash."""
     return lambda value: ABSENT if value is None else form(value)
 
 

@@ -41,7 +41,7 @@ _AROUND = ((1 / 4, 1 / 2), (1 / 8, 3 / 4))
 """Rates that later starts try again, in turn, relative to the peak."""
 _MOST_RUNGS = 24
 _CHECK_EVERY = 4
-"""Pairs of turns between two computations of the intervals, which take a moment."""
+"""The intervals are computed after this many pairs of turns, because that takes a moment."""
 _MOST_BEYOND = 1.5
 """Largest rate to try, relative to the largest rate tried so far."""
 

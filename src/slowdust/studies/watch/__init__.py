@@ -1,1 +1,1 @@
-"""The watch of a branch or of releases: night after night, with alarms for regressions."""
+"""Watching a branch or releases night after night, with alarms for regressions."""

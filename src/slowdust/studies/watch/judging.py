@@ -131,7 +131,7 @@ def _keep(state: State, judgement: Judgement, change: Change, raised_before: set
 
 
 def _close_alarms(change: Change, earlier: Sequence[Change]) -> list[Change]:
-    """Close and return alarms that a change for the better has at least halved."""
+    """Close the alarms whose change was at least halved by an improvement, and return them."""
     total, ended = change.log, []
     for alarm in reversed(earlier):
         total += alarm.log

@@ -101,7 +101,7 @@ class WatchStudy(Study[Watch, None, Outcome]):
         self.begin(question, lab, say)
 
     def open(self, folder: Path, say: Progress) -> None:
-        """Read the nights; judge those that a kill left unjudged."""
+        """Read the nights, and judge those that a killed command had not judged yet."""
         self._say = say
         self._folder = folder
         self.state = read_state(folder)
