@@ -87,7 +87,7 @@ def read_text(path: Path) -> str:
 def read_values(path: Path) -> str:
     """Return the keys, numbers and names of JSON and CSV; nothing of other files.
 
-    A text of more than one word is a sentence, and excluded.
+    Sentences, which are texts of more than one word, and empty texts are excluded.
     """
     text = read_text(path)
     try:
@@ -104,7 +104,7 @@ def _without_sentences(value: object) -> object:
     """Return a value of JSON without sentences, and without lists and objects of nothing else."""
     match value:
         case str():
-            return None if " " in value else value
+            return None if " " in value or not value else value
         case list():
             return [
                 part for each in value if (part := _without_sentences(each)) is not None

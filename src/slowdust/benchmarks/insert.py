@@ -216,7 +216,7 @@ class Preset:
 
 # Chunks are short compared with the machine's slow and fast phases, which last seconds, and long
 # compared with a change of turns, which takes milliseconds. If pages are written all the time, the
-# kernel goes on writing for a moment after a server is suspended; chunks are long compared with
+# kernel keeps writing for a moment after a server is suspended; chunks are long compared with
 # that.
 # The rows of l.i1 and l.i2 relative to l.i0, and the seconds, are from the published runs:
 # cached 20M, 40M, 10M; less IO-bound 64M, 4M, 1M; more IO-bound 200M, 4M, 1M.
