@@ -148,7 +148,7 @@ def test_a_server_killed_in_a_query_step_fails_that_step_alone(workplace: Workpl
     assert warning.startswith(PAIR[1])
     assert warning.endswith(": qp100@1")
     page = workplace.page("died")
-    assert 'aria-label="Failed steps"' in page
+    assert 'id="failed-steps"' in page
     assert "killed by signal 9" in page
     records = steps_of(workplace, "died")
     assert [(r["test"], r["contender"]) for r in records[4:]] == [

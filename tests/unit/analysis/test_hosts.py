@@ -294,7 +294,7 @@ def test_the_next_command_for_hosts_of_a_fleet_is_no_merge(
     ]
     report = read_stored(merge(parts, Folder(tmp_path / "night")).folder).report()
     assert report.answer is not None
-    assert report.answer.next == snapshot
+    assert report.answer.open == snapshot
 
 
 def test_a_spread_says_that_nothing_is_known_of_hosts(
