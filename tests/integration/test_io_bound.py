@@ -116,7 +116,7 @@ def test_a_killed_experiment_resumes_with_its_pool_and_no_other(workplace: Workp
     workplace.run("run", str(spec), "--resume")
     report = workplace.report("killed")
     assert {result["test"] for result in report["results"]} == {PEAK, UPDATE}
-    assert report["method"]["page cache of each server"].startswith("8 MB, given")
+    assert report["method"]["page cache of each server"].startswith("8 MB, ")
     workplace.run("more", "killed", "--budget", "2s")
     assert f"pool = {POOL}\n" in spec.read_text()
 
